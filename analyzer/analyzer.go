@@ -159,6 +159,7 @@ func (a *Analyzer) check(
 	}
 	if base != nil {
 		head.report.MarkExisting(base.Identities())
+		head.report.Base = cmp.Or(o.BaseName, "the base")
 	}
 	r, err := head.conclude(a.rules, o)
 	if err == nil && base != nil {

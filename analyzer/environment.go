@@ -166,6 +166,7 @@ func (a *Analyzer) CheckEnvironments(
 	}
 	if bases != nil {
 		checked.report.MarkExisting(before)
+		checked.report.Base = "the base"
 	}
 	for name, p := range checked.pins {
 		if old := was[name].Version; old != p.Version {

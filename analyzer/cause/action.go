@@ -3,11 +3,12 @@ package cause
 import (
 	"slices"
 
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
-// action returns who has to act, a sentence about it, and whether the artifact may be shipped.
-func (t *Text) action() (actor result.Actor, action, ship string) {
+// action sets who has to act, a sentence about it, and whether the artifact may be shipped.
+func (t *Text) action() {
 	x := t.task()
 	who := map[result.Actor]string{
 		result.Builder:   "the builder of " + t.What(),
@@ -18,10 +19,15 @@ func (t *Text) action() (actor result.Actor, action, ship string) {
 	if t.cause.Severity == result.Error {
 		must = " has to "
 	}
-	return x.Actor, capital(who + must + x.Do + "."), t.ship(x)
+	c := t.cause
+	c.Actor, c.Action, c.Ship = x.Actor, capital(who+must+x.Do+"."), t.ship(x)
+	c.Undecided = t.undecided()
+	if c.Severity == result.Error && !c.Undecided && !t.kind.NotShipped && !t.artifact.Misnamed() {
+		c.Only = x.Only
+	}
 }
 
-// ship says whether the artifact may be shipped.
+// ship says whether the artifact may be shipped. Of an error it never says that it may.
 func (t *Text) ship(x Task) string {
 	what := "file"
 	if t.artifact.wheel() {
@@ -34,14 +40,14 @@ func (t *Text) ship(x Task) string {
 		return ""
 	case t.undecided():
 		return "Whether this " + what + " may be shipped is not known."
-	case x.Because != "":
-		return "The " + what + " itself may be shipped; " + x.Because + "."
 	case t.cause.Severity == result.Error && x.Only != "":
 		return "Do not ship this " + what + " for " + x.Only + "."
 	case t.cause.Severity == result.Error && x.Today != "":
 		return "Do not ship this " + what + ": " + x.Today + "."
 	case t.cause.Severity == result.Error:
 		return "Do not ship this " + what + "."
+	case x.Because != "":
+		return "The " + what + " itself may be shipped; " + x.Because + "."
 	case x.Works != "":
 		return "This " + what + " may be shipped, since it works with " + x.Works + "."
 	case t.promised():
@@ -71,6 +77,20 @@ func (t *Text) promised() bool {
 
 // Unclaimed says that no tag of the wheel names the target, for Task.Because.
 func (t *Text) Unclaimed() string { return "its tags do not claim " + t.target() }
+
+// OnUnclaimed are the targets, which no tag of the wheel names, for Task.Only.
+func (t *Text) OnUnclaimed() string {
+	var names set[string]
+	for _, f := range t.all {
+		if f.Target != "" {
+			names.add(platform.Title(f.Target))
+		}
+	}
+	if names.list == nil {
+		names.add(t.target())
+	}
+	return Listed(names.list, 3, 40, "platform") + ", which its tags do not claim"
+}
 
 // refusedByPip reports whether the artifact requires another version than the one that was checked.
 func (t *Text) refusedByPip() bool {

@@ -114,8 +114,8 @@ func (t *Text) tooNewTask() Task {
 	case first == fix.KindSymver:
 		task.Do = "use older versions of the symbols below or build on an older system"
 	case t.refused():
-		task.Do, task.Because = "build on an older system; pip does not install this one there",
-			t.Unclaimed()
+		task.Do = "build on an older system; pip does not install this one there"
+		task.Because, task.Only = t.Unclaimed(), t.OnUnclaimed()
 	case ofMacOS(t.First()):
 		task.Do = "build it for an older macOS (MACOSX_DEPLOYMENT_TARGET) or claim only newer ones"
 	case ofAndroid(t.First()):

@@ -183,8 +183,7 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 		c.File, c.Line = p.File, p.Line
 		return c
 	}
-	c.Actor, c.Action, c.Ship = t.action()
-	c.Undecided = t.undecided()
+	t.action()
 	completed := []result.CauseFix{}
 	for _, x := range c.Fixes {
 		completed = append(completed, t.complete(x)...)

@@ -129,10 +129,10 @@ func excluded(target, title string) result.Finding {
 	}
 }
 
-// A wheel whose tag excludes a platform keeps what its tag promises.
+// A wheel whose tag excludes a platform keeps what its tag promises, but the platform was named.
 func TestShipExcluded(t *testing.T) {
 	c := report(excluded("rhel9", "RHEL 9")).Causes[0]
-	want := "The wheel itself may be shipped; its tags do not claim RHEL 9."
+	want := "Do not ship this wheel for RHEL 9, which its tags do not claim."
 	if c.Ship != want || len(c.Evidence) != 0 {
 		t.Errorf("ship %q, want %q; evidence %v", c.Ship, want, c.Evidence)
 	}

@@ -34,6 +34,7 @@ var ofExtras = &Kind{
 			Actor:   result.Installer,
 			Do:      "install it with " + with,
 			Because: "it fails only without " + without,
+			Only:    "use without " + without,
 		}
 	},
 	Advice: func(_ *Text, where string) string {

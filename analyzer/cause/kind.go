@@ -69,15 +69,16 @@ type Kind struct {
 type Task struct {
 	Actor result.Actor
 	Do    string // "link it without an executable stack", after "has to"
-	// Because is the reason why the artifact may be shipped although it fails; "" if something is
-	// wrong with it.
+	// Because is the reason why the artifact may be shipped although there is a warning; "" if
+	// something is wrong with it.
 	Because string
 	// Works is what a warning works with, so that it may be shipped; "" if that is not known.
 	Works string
 	// Today is what a fresh install of the artifact takes and fails with, as a clause; "" if that is
 	// not known or not the reason.
 	Today string
-	// Only is the platform for which it must not be shipped; "" = all.
+	// Only is what it must not be shipped for if it is an error: "Alpine 3.20", "systems without
+	// unixODBC", "use with torch 2.6.0"; "" = anything.
 	Only string
 }
 
@@ -100,7 +101,10 @@ func Choose(do, with string) *Kind {
 	return &Kind{
 		Title: func(t *Text) string { return t.headed().Reason },
 		Task: func(t *Text) Task {
-			return Task{Actor: result.Installer, Do: do, Because: t.combination(with)}
+			return Task{
+				Actor: result.Installer, Do: do,
+				Because: t.combination(with), Only: t.useWith(with),
+			}
 		},
 		Advice: func(*Text, string) string { return capital(do) + "." },
 	}

@@ -33,6 +33,7 @@ var system = &Kind{
 			Actor:   result.Installer,
 			Do:      "install " + what + " on the system",
 			Because: "it fails only where " + what + " is not installed",
+			Only:    "systems without " + what,
 		}
 	},
 }
@@ -54,6 +55,7 @@ var toolkits = &Kind{
 			Actor:   result.Installer,
 			Do:      "install " + what + " on the system",
 			Because: "it fails only where " + what + " are not installed",
+			Only:    "systems without " + what,
 		}
 	},
 }
@@ -89,6 +91,7 @@ var systemLibraries = &Kind{
 			Do: "install the packages of the system that contain " +
 				plural(n, "this library", "these libraries"),
 			Because: "it fails only where " + t.Libraries() + plural(n, " is", " are") + " not installed",
+			Only:    "systems without " + t.Libraries(),
 		}
 	},
 }

@@ -29,6 +29,7 @@ var otherVersions = &Kind{
 			Actor:   result.Installer,
 			Do:      "install the versions that it requires; pip does not install it with others",
 			Because: t.combination(t.required()),
+			Only:    t.useWith(t.required()),
 		}
 	},
 }
@@ -309,6 +310,7 @@ func (t *Text) packageTask() Task {
 		Actor:   result.Installer,
 		Do:      "choose another version of " + t.subject,
 		Because: t.combination(t.subject),
+		Only:    t.useWith(t.subject),
 		Works:   t.works(),
 	}
 	if t.firstFix() == fix.KindEnvironment {
@@ -438,10 +440,12 @@ func (t *Text) versions(pkg string) []string {
 
 // combination says with which package the artifact does not work, for Task.Because. pkg may be "".
 func (t *Text) combination(pkg string) string {
-	if wrong := t.wrongVersion(pkg); wrong != "" {
-		return "it fails in combination with " + wrong
-	}
-	return "it fails in combination with these packages"
+	return "it fails in combination with " + cmp.Or(t.wrongVersion(pkg), "these packages")
+}
+
+// useWith says with which package the artifact does not work, for Task.Only. pkg may be "".
+func (t *Text) useWith(pkg string) string {
+	return "use with " + cmp.Or(t.wrongVersion(pkg), "these packages")
 }
 
 // wrongVersion returns a package with which the artifact does not work, and its version: "torch

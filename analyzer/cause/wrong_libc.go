@@ -25,7 +25,7 @@ var wrongLibc = &Kind{
 		switch {
 		case t.artifact.wheel() && !t.claimed():
 			task.Do = "publish another wheel, for " + t.subject + "; pip does not install this one there"
-			task.Because = t.Unclaimed()
+			task.Because, task.Only = t.Unclaimed(), t.OnUnclaimed()
 		case t.firstFix() == fix.KindPlatformTag:
 			task.Do = "correct the tag or publish a build for " + t.subject
 		}

@@ -528,15 +528,8 @@ func (s *Session) givenConflicts(r *result.Report, set *packages.Set) {
 		if _, pinned := spec.Pin(); err != nil || x.By != packages.Artifact && !pinned {
 			continue
 		}
-		r.AddNote(
-			fmt.Sprintf(
-				"%s does not satisfy %s, which requires %s. pip refuses to install them together; "+
-					"compat checked it anyway",
-				s.origin(raw),
-				x.By,
-				x.Requirement,
-			),
-		)
+		r.AddRefused(fmt.Sprintf("pip refuses to install these together: %s requires %s, and %s was "+
+			"given; compat checked them anyway", x.By, x.Requirement, s.origin(raw)))
 	}
 }
 

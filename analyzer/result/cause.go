@@ -27,6 +27,9 @@ type Cause struct {
 	Actor    Actor    `json:"actor"`
 	Action   string   `json:"action"` // a sentence: who has to do what
 	Ship     string   `json:"ship"`   // a sentence: may the artifact be shipped; "" = unknown
+	// Only is what an error forbids to ship the artifact for: "Alpine 3.20", "use with torch 2.6.0";
+	// "" = anything, or Ship does not forbid it.
+	Only string `json:"only,omitempty"`
 	// Undecided is set if it says that this is not known.
 	Undecided bool     `json:"undecided,omitempty"`
 	Rules     []string `json:"rules"`    // rules of its findings, sorted
@@ -91,6 +94,8 @@ type Plan struct {
 	// fix can be applied to a file, or if the command of a fix does that.
 	Command shellword.Line `json:"command,omitempty"`
 	Tried   []string       `json:"tried,omitempty"` // IDs of the causes that Command removes
+	// Save downloads the artifacts that commands name and that are no files yet; "" if all are files.
+	Save shellword.Line `json:"save,omitempty"`
 }
 
 // PlannedFix is a fix in a plan, and its cause.

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -53,6 +54,10 @@ type Report struct {
 	// What could not be looked up and how to change that, and conflicts between the given packages;
 	// one sentence each.
 	Notes []string `json:"notes,omitempty"`
+	// Notes that say which of the given packages pip refuses to install together.
+	Refused []string `json:"refused,omitempty"`
+	// Base is the name of what it was compared with; "" = nothing, so all findings are new.
+	Base string `json:"base,omitempty"`
 }
 
 // New returns an empty report whose lists are not nil.
@@ -170,6 +175,14 @@ func (r *Report) AddUnread(u Unread) {
 func (r *Report) AddNote(text string) {
 	if !slices.Contains(r.Notes, text) {
 		r.Notes = append(r.Notes, text)
+	}
+}
+
+// AddRefused adds a note about packages that pip refuses to install together.
+func (r *Report) AddRefused(text string) {
+	r.AddNote(text)
+	if !slices.Contains(r.Refused, text) {
+		r.Refused = append(r.Refused, text)
 	}
 }
 
@@ -350,6 +363,10 @@ func (r *Report) Merge(o *Report) {
 	for _, n := range o.Notes {
 		r.AddNote(n)
 	}
+	for _, n := range o.Refused {
+		r.AddRefused(n)
+	}
+	r.Base = cmp.Or(r.Base, o.Base)
 	if o.Verdict == Incompatible || r.Verdict == NotJudged ||
 		r.Verdict == Compatible && o.Verdict == Unchecked {
 		r.Verdict = o.Verdict

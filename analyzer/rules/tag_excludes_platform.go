@@ -158,6 +158,7 @@ var excludedByTag = &cause.Kind{
 			Actor:   result.Builder,
 			Do:      "build on an older system; pip does not install this one there",
 			Because: t.Unclaimed(),
+			Only:    t.OnUnclaimed(),
 		}
 		switch fixes := t.Fixes(); {
 		case len(fixes) > 0 && fixes[0].Kind == fix.KindPlatformTag:
