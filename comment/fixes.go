@@ -26,9 +26,8 @@ func Fixes(r *analyzer.Report, sha, patch, detailsURL string) string {
 	shown := r.Plan.Command == "" // the command of the plan
 	for n, i := range v.fresh[:min(len(v.fresh), maxExplained)] {
 		line := fmt.Sprintf("%d. %s\n", n+1, v.line(i))
-		for _, x := range v.cause(i).Fixes[:min(len(v.cause(i).Fixes), 1)] {
-			shown = shown || x.Command == r.Plan.Command && inlineCommand(x) != ""
-		}
+		shown = shown || v.inline(i) != "" &&
+			slices.Contains(v.steps.Of(i, 0).Commands, string(r.Plan.Command))
 		if n == 0 {
 			line = "\n" + line
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/shellword"
 	"github.com/compat-app/compat/internal/test/hostiletest"
 )
@@ -15,7 +16,7 @@ import (
 var judge = hostiletest.Judge{
 	Tags: []string{"p", "li", "ul", "ol", "strong", "em", "h3", "h4", "table", "thead", "tbody",
 		"tr", "th", "td"},
-	Links: []string{url, "https://github.test/"},
+	Links: []string{url, "https://github.test/", causetext.ReadURL},
 	Marks: []string{"compat:report", "compat:thread"},
 	Lang:  []string{"suggestion"},
 }

@@ -2,6 +2,7 @@ package comment
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -19,7 +20,9 @@ func Render(in Input) Check {
 	if in.Report == nil {
 		return problem(in)
 	}
-	s := newView(in.Report, in.Partial)
+	decided := *in.Report
+	decided.Outcome = Outcome(in) // what its sentences say has to agree with the conclusion
+	s := newView(&decided, in.Partial)
 	in.Report = s.report
 	c := Check{
 		Title:      title(in, s),
@@ -142,7 +145,7 @@ func summary(in Input, v view) string {
 	}
 	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
 	compared := assetList(in, v) + abiSections(in.Report)
-	tail := unreadList(v.unread) + noteList(in.Report.Notes) + acceptedList(v.accepted) +
+	tail := unreadList(v.unread) + noteList(otherNotes(in.Report)) + acceptedList(v.accepted) +
 		acceptedMissingList(in.AcceptedMissing) + skippedList(in.Report.Skipped) + targets(in.Report) +
 		link(in, "\n", "The full report") + foot(in.Report)
 	old := existingList(in, v, maxOutput/8)
@@ -155,12 +158,28 @@ func details(in Input, v view) string {
 		return ""
 	}
 	var blocks []string
-	for _, i := range v.fresh {
-		blocks = append(blocks, causetext.Section(v.report, i, "####", in.RulesURL, false)+"\n")
+	o := causetext.SectionOptions{Heading: "####", Rules: rulePages(in), Steps: v.steps}
+	if in.BaseName != "" {
+		o.Base = mdsafe.Code(base(in), 60)
 	}
-	legend := "\n" + causetext.Tried + "\n"
+	for _, i := range v.fresh {
+		blocks = append(blocks, causetext.Section(v.report, i, o)+"\n")
+	}
+	if lines := v.steps.Rest(); len(lines) > 0 {
+		blocks = append(blocks, "This command applies the fixes that change the artifacts:\n\n"+
+			mdsafe.Fence("", mdsafe.Lines(strings.Join(lines, "\n"))))
+	}
+	legend := "\n" + causetext.Key + " [How to read a report](" + causetext.ReadURL + ").\n"
 	return mdsafe.Join(blocks, maxOutput-len(legend),
 		func(left int) string { return leftOut(in, left) }) + legend
+}
+
+// rulePages returns the address of the page of a rule; nil if there are none.
+func rulePages(in Input) func(id string) string {
+	if in.RulesURL == "" {
+		return nil
+	}
+	return func(id string) string { return strings.TrimSuffix(in.RulesURL, "/") + "/" + id }
 }
 
 // where says where the rest of a list is.
@@ -169,6 +188,13 @@ func where(in Input) string {
 		return ", not shown here"
 	}
 	return ", in [the report](" + in.DetailsURL + ")"
+}
+
+// otherNotes returns the notes of a report that its first lines do not have.
+func otherNotes(r *analyzer.Report) []string {
+	return slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool {
+		return slices.Contains(r.Refused, n)
+	})
 }
 
 // lead returns the verdict in one or two sentences.
@@ -183,7 +209,16 @@ func lead(in Input, v view) string {
 		if ship := causetext.Ship(in.Report); ship != "" {
 			parts = append(parts, mdsafe.Prose(ship))
 		}
+		if places := causetext.Places(in.Report, v.fresh); places != "" {
+			parts = append(parts, strings.ToUpper(places[:1])+places[1:]+".")
+		}
 		parts = append(parts, asked(in)...)
+		for _, s := range in.Report.Refused {
+			parts = append(parts, mdsafe.Prose(s)+".")
+		}
+		if in.BaseName == "" && !in.Release {
+			parts = append(parts, causetext.NoBase)
+		}
 	case unchecked(in, v):
 	case in.Report.Verdict == analyzer.NotJudged && len(in.Report.Skipped) > 0:
 		parts = append(parts,

@@ -174,8 +174,11 @@ func explained(
 	about func(*analyzer.Finding) bool,
 ) (blocks []string) {
 	most := min(len(causes), maxExplained)
+	o := causetext.SectionOptions{
+		Heading: "####", Steps: causetext.StepsOf(v.report, causes[:most], false),
+	}
 	for _, i := range causes[:most] {
-		blocks = append(blocks, "\n"+causetext.Section(v.report, i, "####", "", false))
+		blocks = append(blocks, "\n"+causetext.Section(v.report, i, o))
 		if about != nil {
 			blocks = append(blocks, quoted(v, i, about))
 		}

@@ -49,6 +49,9 @@ func sticky(in Input, v view) string {
 	if ship := causetext.Ship(in.Report); len(v.fresh) > 0 && ship != "" {
 		head += "\n**" + mdsafe.Prose(ship) + "** " + strings.Join(asked(in), " ") + "\n"
 	}
+	for _, s := range in.Report.Refused {
+		head += "\n" + mdsafe.Prose(s) + ".\n"
+	}
 	if len(v.fresh) == 0 && !unchecked(in, v) {
 		head += "\n" + noCauses(v) + "\n"
 	}
@@ -57,7 +60,8 @@ func sticky(in Input, v view) string {
 		body = causetext.RowsTable(causetext.Rows(in.Report)) + body
 	}
 	tail := missingList(in.Missing) + unreadList(v.unread) + existingList(in, v, maxBody/16) +
-		acceptedList(v.accepted) + acceptedMissingList(in.AcceptedMissing) + noteList(in.Report.Notes)
+		acceptedList(v.accepted) + acceptedMissingList(in.AcceptedMissing) +
+		noteList(otherNotes(in.Report))
 	if quiet { // so that the comment is not updated; the check run has the link
 		in.DetailsURL = ""
 	}
@@ -93,7 +97,7 @@ func causeTable(in Input, v view) string {
 		fixed := "none known"
 		if len(c.Fixes) > 0 {
 			x := c.Fixes[0]
-			fixed = mdsafe.Prose(x.Title.String(), known...) + inlineCommand(x) +
+			fixed = mdsafe.Prose(x.Title.String(), known...) + v.inline(i) +
 				" (" + causetext.FixState(c, x) + ")"
 		}
 		fmt.Fprintf(&b, "| **%s** | %s. %s | %s |\n", c.Severity,

@@ -18,6 +18,7 @@ type view struct {
 	fresh, existing []int // indexes into report.Causes
 	accepted        []analyzer.Accepted
 	unread          []analyzer.Unread
+	steps           *causetext.Steps // of the new causes
 }
 
 // newView returns the view of a report. partial are artifacts that could not be downloaded.
@@ -30,6 +31,7 @@ func newView(r *analyzer.Report, partial []analyzer.Unread) view {
 			v.existing = append(v.existing, i)
 		}
 	}
+	v.steps = causetext.StepsOf(r, append([]int{}, v.fresh...), false)
 	seen := map[string]bool{}
 	for _, a := range r.Accepted {
 		if id := a.Finding.Identity(); !seen[id] {
@@ -103,8 +105,24 @@ func (v view) line(i int) string {
 	}
 	x := c.Fixes[0]
 	return s + " **Fix** (" + causetext.FixState(c, x) + "): " +
-		mdsafe.Prose(x.Title.String(), known...) +
-		inlineCommand(x)
+		mdsafe.Prose(x.Title.String(), known...) + v.inline(i)
+}
+
+// inline returns the command of the first fix of a cause to follow its title, or which cause has
+// it; "" if there is none, or several, which the section of the cause has.
+func (v view) inline(i int) string {
+	c := v.cause(i)
+	if !c.New && len(c.Fixes) > 0 {
+		return inlineCommand(c.Fixes[0])
+	}
+	step := v.steps.Of(i, 0)
+	if len(step.Commands) == 0 && step.Remark != "" {
+		return ". " + step.Remark
+	}
+	if len(step.Commands) != 1 || len(step.Commands[0]) > maxShown {
+		return ""
+	}
+	return ": " + mdsafe.Code(step.Commands[0], maxShown)
 }
 
 // maxNames limits the symbols in one line; the others are counted.

@@ -9,38 +9,58 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// Tried explains the state of a fix that FixState returns.
-const Tried = "“Tried” means that compat applied the fix to a copy, repeated the analysis, and " +
-	"the finding was gone with no new ones."
+// Key explains the words of a report, under it.
+const Key = "“Tried” means that compat applied the fix to a copy and checked it again: what it is " +
+	"for was gone, and nothing new was found. An object is a library, module or program in the " +
+	"artifact. " +
+	"Its imports are the symbols that it needs from others; one is undecided if the library that " +
+	"should have it was not read."
+
+// NoBase is said if a report was compared with nothing.
+const NoBase = "Nothing was given to compare it with, so it is not known whether a change " +
+	"caused this."
+
+// ReadURL is the address of the page that explains a report.
+const ReadURL = "https://github.com/compat-app/compat/blob/main/docs/read.md"
 
 // maxShown is the length in characters to which a name is truncated.
 const maxShown = 300
 
-// Section returns the Markdown of cause i under a heading of the given level ("###"): title, who
-// has to act, evidence, platforms and fixes. Commands are for the folder of the artifact, or, if
-// local is set, for that in which compat was started. rules is the address of the folder with the
-// pages of the rules, "" = they are not linked.
-func Section(r *analyzer.Report, i int, heading, rules string, local bool) string {
+// SectionOptions are how Section shows a cause.
+type SectionOptions struct {
+	Heading string                 // "###"
+	Rules   func(id string) string // address of the page of a rule; nil = none is linked
+	Base    string                 // Markdown, what the report was compared with; "" = nothing
+	Steps   *Steps                 // of the causes that are shown
+}
+
+// Section returns the Markdown of cause i under a heading: title, who has to act, what users see,
+// evidence, platforms and fixes.
+func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	c := &r.Causes[i]
 	known := Names(r, c)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d. %s: %s\n\n", heading, i+1, c.Severity, mdsafe.Prose(c.Title, known...))
+	fmt.Fprintf(&b, "%s %d. %s: %s\n\n", o.Heading, i+1, c.Severity, mdsafe.Prose(c.Title, known...))
 	b.WriteString(mdsafe.Prose(c.Action, known...))
-	if !c.New {
-		b.WriteString(" It is not new: the base has it too.")
+	switch {
+	case !c.New:
+		b.WriteString(" Not new: " + cmp.Or(o.Base, "the base") + " has it too.")
+	case o.Base != "":
+		b.WriteString(" New: " + o.Base + " does not have it.")
 	}
 	b.WriteString("\n")
+	if label, message := Seen(r, i); message != "" {
+		fmt.Fprintf(&b, "\n%s: %s\n", label, mdsafe.Code(message, maxShown))
+	}
 	if table := evidenceTable(c); table != "" {
 		b.WriteString("\n" + table)
 	}
@@ -52,35 +72,94 @@ func Section(r *analyzer.Report, i int, heading, rules string, local bool) strin
 		b.WriteString("\n")
 	}
 	for j, x := range c.Fixes {
+		step := o.Steps.Of(i, j)
 		if n := ShownBefore(r, i, x); n > 0 {
-			too, state := "", FixState(c, x)
+			too, state := "", step.State
 			if !x.Verified { // it may have been tried for the other
 				too, state = ", which changes this too", state+" for this cause"
 			}
 			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", Label(c, j), n, too, state)
 			continue
 		}
-		b.WriteString("\n" + markdownFix(c, j, x, known, local))
+		b.WriteString("\n" + markdownFix(Label(c, j), x, step, known))
 	}
 	if len(c.Fixes) == 0 {
 		b.WriteString("\nNo ready-made fix.\n")
 	}
-	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", ruleLinks(c.Rules, rules),
+	for _, x := range Also(r, c) {
+		fmt.Fprintf(&b, "\nAlso part of this cause: %s (%s).\n", mdsafe.Prose(x.Text, x.names...),
+			ruleLinks([]string{x.Rule}, o.Rules))
+	}
+	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", ruleLinks([]string{MainRule(r, c)}, o.Rules),
 		analyzer.Count(len(c.Findings), "finding"), analyzer.Count(c.Objects, "object"))
 	return b.String()
 }
 
+// Seen returns what users see where a cause fails, as the loader or pip prints it, and the words
+// before it; "" if no message shows it.
+func Seen(r *analyzer.Report, i int) (label, message string) {
+	c := &r.Causes[i]
+	if c.Reproduce == nil || c.Reproduce.Message == "" {
+		return "", ""
+	}
+	who := "Users see"
+	if r.Environment {
+		who = "You see"
+	}
+	if c.Severity != analyzer.Error {
+		who = "Where it fails, " + strings.ToLower(who[:1]) + who[1:]
+	}
+	return who, strings.Join(strings.Fields(c.Reproduce.Message), " ")
+}
+
+// Part is a part of a cause that another rule found than that of its title.
+type Part struct {
+	Text  string // a clause without a period
+	Rule  string
+	names []string
+}
+
+// Also returns the parts of a cause that its title is not about, one for each rule.
+func Also(r *analyzer.Report, c *analyzer.Cause) (out []Part) {
+	seen := map[string]bool{MainRule(r, c): true}
+	for _, n := range c.Findings {
+		if n >= len(r.Findings) { // a page has only the first
+			break
+		}
+		f := &r.Findings[n]
+		if seen[f.Rule] {
+			continue
+		}
+		seen[f.Rule] = true
+		text := strings.TrimRight(cmp.Or(f.Headline, f.Message), ". ")
+		out = append(out, Part{text, f.Rule, NonEmpty(f.Object, f.Symbol, f.Demangled, f.Version,
+			f.Library, f.Package, f.Target)})
+	}
+	return out
+}
+
+// MainRule is the rule of the finding that the title of a cause is about.
+func MainRule(r *analyzer.Report, c *analyzer.Cause) string {
+	if len(c.Findings) > 0 && c.Findings[0] < len(r.Findings) {
+		return r.Findings[c.Findings[0]].Rule
+	}
+	if len(c.Rules) > 0 {
+		return c.Rules[0]
+	}
+	return ""
+}
+
 // ruleLinks returns the names of rules, as links to their pages if their address is given. A link
 // has no code span, which is hard to read in the color of links.
-func ruleLinks(rules []string, address string) string {
-	if address == "" {
+func ruleLinks(rules []string, address func(id string) string) string {
+	if address == nil {
 		return mdsafe.Codes(rules, 0, 100)
 	}
 	links := make([]string, len(rules))
 	for i, id := range rules {
 		links[i] = mdsafe.Code(id, 100)
 		if ruleID.MatchString(id) {
-			links[i] = "[" + id + "](" + strings.TrimSuffix(address, "/") + "/" + id + ")"
+			links[i] = "[" + id + "](" + address(id) + ")"
 		}
 	}
 	return strings.Join(links, ", ")
@@ -184,21 +263,13 @@ func Label(c *analyzer.Cause, i int) string {
 	return "Or"
 }
 
-func markdownFix(
-	c *analyzer.Cause,
-	i int,
-	x analyzer.CauseFix,
-	known []string,
-	local bool,
-) string {
-	b := fmt.Sprintf("**%s** (%s): %s\n", Label(c, i), FixState(c, x),
-		mdsafe.Prose(x.Title.String(), known...))
-	if x.Command != "" {
-		command := string(x.Command)
-		if local {
-			command = strings.Join(Commands(c, x), "\n")
-		}
-		b += "\n" + mdsafe.Fence("", mdsafe.Cut(command, 2000))
+func markdownFix(label string, x analyzer.CauseFix, step Step, known []string) string {
+	b := fmt.Sprintf("**%s** (%s): %s\n", label, step.State, mdsafe.Prose(x.Title.String(), known...))
+	if step.Remark != "" {
+		b += "\n" + mdsafe.Prose(step.Remark) + "\n"
+	}
+	if len(step.Commands) > 0 {
+		b += "\n" + mdsafe.Fence("", mdsafe.Cut(strings.Join(step.Commands, "\n"), 2000))
 	}
 	if len(x.Cost) > 0 {
 		b += "\nCosts: " + mdsafe.Prose(strings.Join(x.Cost, "; "), known...) + "\n"
@@ -231,32 +302,6 @@ func Commands(c *analyzer.Cause, x analyzer.CauseFix) []string {
 	return lines
 }
 
-// FixState says whether a fix was tried, and which part of the cause it clears.
-func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
-	s := "not tried"
-	if x.Verified {
-		s = "tried"
-	}
-	if len(c.Findings) == 0 { // read from a log
-		return s
-	}
-	if x.Clears < len(c.Findings) {
-		return fmt.Sprintf("%s, clears %d of the %d findings of this cause", s, x.Clears,
-			len(c.Findings))
-	}
-	if x.Verified {
-		s += ", clears " + all(len(c.Findings))
-	}
-	return s
-}
-
-func all(findings int) string {
-	if findings == 1 {
-		return "the finding"
-	}
-	return "all " + analyzer.Count(findings, "finding")
-}
-
 // Names returns the untrusted names that the sentences of a cause contain.
 func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 	f := &r.Findings[c.Findings[0]]
@@ -268,238 +313,6 @@ func Names(r *analyzer.Report, c *analyzer.Cause) []string {
 		ns = append(ns, NonEmpty(x.Requirement)...)
 	}
 	return ns
-}
-
-// Ship says whether the artifacts of a report may be shipped as they are: what the cause says that
-// prevents it, or else one for which it is not known, or else the first cause. It is "" if no cause
-// is new, or none says it.
-func Ship(r *analyzer.Report) string {
-	said, not, unknown := "", "", ""
-	of := map[string]bool{} // artifacts that may not be shipped
-	for _, c := range r.Causes {
-		switch {
-		case !c.New:
-		case c.Severity == analyzer.Error && strings.HasPrefix(c.Ship, "Do not "):
-			not = cmp.Or(not, c.Ship)
-			of[c.Artifact] = true
-			for _, i := range c.Findings {
-				if i < len(r.Findings) { // a page has only the first
-					of[r.Findings[i].Artifact] = true
-				}
-			}
-		case c.Undecided:
-			unknown = cmp.Or(unknown, c.Ship)
-		case said == "":
-			said = c.Ship
-		}
-	}
-	if len(of) > 1 {
-		files := " these wheels"
-		for a := range of {
-			if !strings.HasSuffix(a, ".whl") {
-				files = " these files"
-			}
-		}
-		not = strings.NewReplacer(" this wheel", files, " this file", files).Replace(not)
-	}
-	return cmp.Or(not, unknown, said)
-}
-
-// Counts counts the causes by severity and says who has to act on which: "2 errors and 1 warning.
-// Causes 1 and 3 are for the builder, cause 2 for the installer.".
-func Counts(r *analyzer.Report) string {
-	n := map[analyzer.Severity]int{}
-	for _, c := range r.Causes {
-		n[c.Severity]++
-	}
-	var parts []string
-	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
-		if n[s] > 0 {
-			parts = append(parts, analyzer.Count(n[s], string(s)))
-		}
-	}
-	s := strings.Join(parts, " and ")
-	if n[analyzer.Error] == 0 && len(parts) > 0 {
-		s = "No error, " + s
-	}
-	if len(r.Causes) > 1 && !r.Environment { // who reads it chooses the versions
-		return s + actors(r)
-	}
-	return s + "."
-}
-
-// actors says who has to act on which cause, to follow the number of causes.
-func actors(r *analyzer.Report) string {
-	var order []result.Actor
-	numbers := map[result.Actor][]int{}
-	for i, c := range r.Causes {
-		if numbers[c.Actor] == nil {
-			order = append(order, c.Actor)
-		}
-		numbers[c.Actor] = append(numbers[c.Actor], i+1)
-	}
-	who := map[result.Actor]string{
-		result.Builder:   "the builder",
-		result.Installer: "whoever installs it",
-		result.System:    "the maintainer of the platform",
-		result.Upstream:  "the author of another package",
-	}
-	if len(order) == 1 {
-		return ", all for " + who[order[0]] + "."
-	}
-	var parts []string
-	for i, actor := range order {
-		verb := ""
-		if i == 0 {
-			verb = " is"
-			if len(numbers[actor]) > 1 {
-				verb = " are"
-			}
-		}
-		parts = append(parts, ranges(numbers[actor])+verb+" for "+who[actor])
-	}
-	s := strings.Join(parts, ", ") + "."
-	return ". " + strings.ToUpper(s[:1]) + s[1:]
-}
-
-// ranges names causes, of which successive ones are shortened: "causes 1, 3 to 7 and 9".
-func ranges(causes []int) string {
-	var words []string
-	for i := 0; i < len(causes); i++ {
-		end := i
-		for end+1 < len(causes) && causes[end+1] == causes[end]+1 {
-			end++
-		}
-		if end-i < 2 {
-			words = append(words, strconv.Itoa(causes[i]))
-			continue
-		}
-		words = append(words, fmt.Sprintf("%d to %d", causes[i], causes[end]))
-		i = end
-	}
-	if len(causes) == 1 {
-		return "cause " + words[0]
-	}
-	return "causes " + and(words)
-}
-
-// PlanSentence says which causes remain after following the plan; "" if that is not known.
-func PlanSentence(r *analyzer.Report) string {
-	numbers := map[string]int{}
-	for i, c := range r.Causes {
-		numbers[c.ID] = i + 1
-	}
-	var fixed, left []int
-	var distinct []int // of fixes that remove several causes, the first of these
-	for i, x := range r.Plan.Fixes {
-		fixed = append(fixed, numbers[x.Cause])
-		if !slices.ContainsFunc(r.Plan.Fixes[:i], func(y result.PlannedFix) bool {
-			return x.Verified && y.Same(x.Fix)
-		}) {
-			distinct = append(distinct, numbers[x.Cause])
-		}
-	}
-	if r.Plan.Verified || len(distinct) > 1 {
-		fixed = distinct
-	}
-	for _, id := range r.Plan.Leaves {
-		left = append(left, numbers[id])
-	}
-	without := "no error"
-	if len(left) > 0 {
-		without = "no other error"
-	}
-	var out []string
-	first, other := firstCommands(r)
-	var tried []int
-	for _, id := range r.Plan.Tried {
-		tried = append(tried, numbers[id])
-	}
-	switch {
-	case len(tried) > 1 && !r.Plan.Verified && first > 0:
-		out = append(out, fmt.Sprintf("The command of cause %d was tried and clears %s.", first,
-			ranges(tried)))
-		rest := slices.DeleteFunc(fixed, func(n int) bool { return slices.Contains(tried, n) })
-		if len(rest) > 0 {
-			out = append(out, "Apply "+toApply(r, rest)+" too, which was not tried.")
-		}
-	case len(fixed) > 1 && r.Plan.Verified:
-		out = append(out, "compat tried the fixes of "+ranges(fixed)+" together: they leave "+
-			without+".")
-	case len(fixed) > 1:
-		out = append(out, "Apply "+toApply(r, fixed)+"; compat "+notTogether(r)+".")
-	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
-		out = append(out, "The fix was tried and leaves "+without+".")
-	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "The fix of "+ranges(fixed)+" was tried and leaves "+without+".")
-	}
-	switch {
-	case other > 0:
-		out = append(out, fmt.Sprintf("Run the command of cause %d before that of cause %d, because it "+
-			"renames the wheel.", first, other))
-	case renames(r):
-		out = append(out, "Run the commands in the order of the causes, because they rename the wheel.")
-	}
-	if len(left) > 0 {
-		out = append(out, "No ready-made fix for "+ranges(left)+".")
-	}
-	return strings.Join(out, " ")
-}
-
-// notTogether says why the fixes of a plan are not known to work together.
-func notTogether(r *analyzer.Report) string {
-	for _, x := range r.Plan.Fixes {
-		for _, cost := range x.Cost {
-			if why, ok := strings.CutPrefix(cost, fix.ConflictsWith); ok && r.Environment {
-				return "tried them together, and pip cannot resolve them: " + why
-			}
-			if strings.HasPrefix(cost, fix.Remain) {
-				return "tried them together, and errors remain"
-			}
-		}
-	}
-	return "did not try them together"
-}
-
-// firstCommands returns the numbers of the first cause with the command of the plan, which is run
-// first, and of a cause before it whose command is for the wheel that it writes; 0 if there is
-// none.
-func firstCommands(r *analyzer.Report) (first, other int) {
-	command := r.Plan.Command
-	for i, c := range r.Causes {
-		switch {
-		case command == "" || len(c.Fixes) == 0:
-		case c.Fixes[0].Command == command:
-			return i + 1, other
-		case other == 0 && strings.Contains(string(c.Fixes[0].Command), " "+fix.Fixed+"/"):
-			other = i + 1
-		}
-	}
-	return 0, 0
-}
-
-// renames reports whether a command that is to be applied is for a wheel with another name or place
-// than that of the artifact: an earlier command writes it.
-func renames(r *analyzer.Report) bool {
-	for _, c := range r.Causes {
-		applied := c.Fixes[:min(1, len(c.Fixes))]
-		if c.Together {
-			applied = c.Fixes
-		}
-		name := path.Base(c.Artifact)
-		for _, x := range applied {
-			for word := range strings.FieldsSeq(string(x.Command)) {
-				built := strings.Contains(word, "-linux_") // the build wrote it
-				if strings.HasSuffix(word, ".whl") && strings.HasPrefix(path.Base(word), Stem(name)) &&
-					!built && !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool {
-					return path.Base(a.Path) == word
-				}) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // Stem returns what the names of all wheels of a release begin with: "widget-1.0-". Of other files
@@ -540,30 +353,6 @@ func Installed(with []string) []string {
 		}
 	}
 	return out
-}
-
-// toApply names the fixes to apply to causes that are given by number.
-func toApply(r *analyzer.Report, numbers []int) string {
-	var one, all []int
-	for _, n := range numbers {
-		if n > 0 && r.Causes[n-1].Together {
-			all = append(all, n)
-		} else {
-			one = append(one, n)
-		}
-	}
-	var out []string
-	switch len(one) {
-	case 0:
-	case 1:
-		out = append(out, "the fix of "+ranges(one))
-	default:
-		out = append(out, "the fix of each of "+ranges(one))
-	}
-	if len(all) > 0 {
-		out = append(out, "all fixes of "+ranges(all))
-	}
-	return strings.Join(out, " and ")
 }
 
 // and joins words: "1, 2 and 3".

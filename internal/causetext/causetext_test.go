@@ -25,7 +25,7 @@ func TestPlanWithRenamedWheel(t *testing.T) {
 	built := cause("bundle", "auditwheel repair widget-1.0-py3-none-linux_x86_64.whl")
 	install := cause("install", "apt-get install libb64-0d")
 	const apply = "Apply the fix of each of causes 1 and 2; compat did not try them together."
-	const order = " Run the commands in the order of the causes, because they rename the wheel."
+	const order = " Run the commands from top to bottom: one writes the wheel that the next one reads."
 	for _, c := range []struct {
 		causes []analyzer.Cause
 		want   string
@@ -48,33 +48,15 @@ func TestPlanWithRenamedWheel(t *testing.T) {
 	}
 }
 
-// If the command of the plan is that of a later cause, the plan says which is run first.
-func TestPlanWithCommandOfALaterCause(t *testing.T) {
-	const plan shellword.Line = "compat fix --write fixed --only tag widget-1.0-py3-none-any.whl"
-	r := &analyzer.Report{Causes: []analyzer.Cause{{}, {}, {}}}
-	r.Plan.Command = plan
-	for i, command := range []shellword.Line{"apt-get install libb64-0d",
-		"compat fix --in-place fixed/widget-1.0-py3-none-any.whl", plan} {
-		r.Causes[i].Fixes = []analyzer.CauseFix{{Fix: fix.Fix{Command: command}}}
-	}
-	want := "Run the command of cause 3 before that of cause 2, because it renames the wheel."
-	if got := PlanSentence(r); got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
+// If one command removes several causes, the plan says so, and what is left to apply.
+func TestPlanWithOneCommand(t *testing.T) {
+	r := &analyzer.Report{Causes: []analyzer.Cause{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
 	r.Plan.Tried = []string{"b", "c"}
-	for i, id := range []string{"a", "b", "c"} {
-		r.Causes[i].ID = id
-	}
 	r.Plan.Fixes = []result.PlannedFix{{Cause: "a"}, {Cause: "c"}}
-	want = "The command of cause 3 was tried and clears causes 2 and 3. " +
-		"Apply the fix of cause 1 too, which was not tried. " + want
+	want := "compat tried one command for causes 2 and 3: both are gone. " +
+		"Apply the fix of cause 1 too, which was not tried."
 	if got := PlanSentence(r); got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-	r.Plan = result.Plan{Command: plan}
-	r.Causes[1].Fixes[0].Command = plan
-	if got := PlanSentence(r); got != "" {
-		t.Errorf("got %q for one command", got)
 	}
 }
 
@@ -108,71 +90,9 @@ func TestPlanOfOneFix(t *testing.T) {
 		r.Causes = append(r.Causes, analyzer.Cause{ID: id, Fixes: []analyzer.CauseFix{{Fix: x}}})
 		r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: id, Fix: x})
 	}
-	const want = "The fix of cause 1 was tried and leaves no error."
+	const want = "compat tried the fix of cause 1: no error is left."
 	if got := PlanSentence(r); got != want {
 		t.Errorf("got %q, want %q", got, want)
-	}
-}
-
-// The counts say who has to act on which cause.
-func TestCountsNameActors(t *testing.T) {
-	const b, i = result.Builder, result.Installer
-	for _, c := range []struct {
-		actors []result.Actor
-		want   string
-	}{
-		{[]result.Actor{i}, "1 error."},
-		{[]result.Actor{b, b}, "2 errors, all for the builder."},
-		{[]result.Actor{i, b, b, b, i}, "5 errors. Causes 1 and 5 are for whoever installs it, " +
-			"causes 2 to 4 for the builder."},
-		{[]result.Actor{b, i}, "2 errors. Cause 1 is for the builder, cause 2 for whoever installs it."},
-	} {
-		r := &analyzer.Report{}
-		for _, actor := range c.actors {
-			r.Causes = append(r.Causes, analyzer.Cause{Severity: analyzer.Error, Actor: actor})
-		}
-		if got := Counts(r); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-}
-
-// The error that forbids it decides whether an artifact may be shipped.
-func TestShip(t *testing.T) {
-	const no, yes = "Do not ship this wheel.", "This wheel may be shipped, but not for Alpine 3.20."
-	for want, causes := range map[string][]analyzer.Cause{
-		"": {{Severity: analyzer.Error, Ship: no}}, // the base has it too
-		yes: {
-			{New: true, Severity: analyzer.Error, Ship: yes},
-			{New: true, Severity: analyzer.Warning, Ship: "This wheel may be shipped."},
-			{Severity: analyzer.Error, Ship: no},
-		},
-		no: {
-			{New: true, Severity: analyzer.Error, Ship: yes},
-			{New: true, Severity: analyzer.Error, Ship: no},
-		},
-	} {
-		if got := Ship(&analyzer.Report{Causes: causes}); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-// Of several artifacts, none may be shipped.
-func TestShipOfSeveral(t *testing.T) {
-	for want, artifacts := range map[string][]string{
-		"Do not ship this wheel.":   {"a/x-1.whl", "a/x-1.whl"},
-		"Do not ship these wheels.": {"a/x-1.whl", "b/x-1.whl"},
-		"Do not ship these files.":  {"a/x-1.whl", "lib.so"},
-	} {
-		r := &analyzer.Report{}
-		for _, a := range artifacts {
-			r.Causes = append(r.Causes, analyzer.Cause{New: true, Severity: analyzer.Error, Artifact: a,
-				Ship: "Do not ship this wheel."})
-		}
-		if got := Ship(r); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
 	}
 }
 

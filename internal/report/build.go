@@ -4,6 +4,7 @@ import (
 	"net/url"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
 )
@@ -39,7 +40,8 @@ func failedBuild(b *Build) g.Node {
 		x := &b.Failures[i]
 		c := &x.Cause
 		body := []g.Node{h.P(whole(c.Action)), source(x)}
-		body = append(body, fixes(&analyzer.Report{Causes: []analyzer.Cause{*c}}, 0)...)
+		one := &analyzer.Report{Causes: []analyzer.Cause{*c}}
+		body = append(body, fixes(one, 0, causetext.StepsOf(one, nil, true))...)
 		body = append(body, evidence(c, "Evidence of "+c.ID))
 		content = append(content, article(c, nil, false, body...))
 	}

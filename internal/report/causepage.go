@@ -16,7 +16,7 @@ import (
 
 // causes returns an article for each cause; nil if there are none. Of many, all but the first are
 // folded.
-func causes(title string, v *View, indexes []int, id string) g.Node {
+func causes(title string, v *View, indexes []int, steps *causetext.Steps, id string) g.Node {
 	r := &v.Report
 	if len(indexes) == 0 {
 		return nil
@@ -28,7 +28,7 @@ func causes(title string, v *View, indexes []int, id string) g.Node {
 		if len(r.Causes) > 1 {
 			heading = append(heading, g.Text(fmt.Sprintf("%d. ", n+1)))
 		}
-		body := causeBody(r, n, &v.Why[n], id)
+		body := causeBody(r, n, &v.Why[n], steps, id)
 		fold := i >= openCauses || len(indexes) > manyCauses && i > 0
 		content = append(content, article(c, heading, fold, body...), g.Text("\n"))
 	}
@@ -51,13 +51,23 @@ func article(c *analyzer.Cause, heading g.Node, fold bool, body ...g.Node) g.Nod
 
 // causeBody returns what is said about a cause, in the order of the text: who has to act, an
 // example, where it fails, the fixes, and the evidence.
-func causeBody(r *analyzer.Report, i int, y *Why, id string) []g.Node {
+func causeBody(
+	r *analyzer.Report, i int, y *Why, steps *causetext.Steps, id string,
+) []g.Node {
 	c := &r.Causes[i]
 	rows := []g.Node{h.P(whole(c.Action))}
 	if y.In != "" {
 		rows = append(rows, h.P(whole(upper(y.In)+".")))
 	}
+	if label, message := causetext.Seen(r, i); message != "" {
+		rows = append(rows, h.P(g.Text(label+": "),
+			code(mdsafe.Cut(mdsafe.Visible(message), maxMessage))))
+	}
 	rows = append(rows, why(y))
+	for _, x := range causetext.Also(r, c) {
+		rows = append(rows, h.P(g.Text("Also part of this cause: "), whole(x.Text), g.Text(" ("),
+			ruleLinks([]string{x.Rule}, id), g.Text(").")))
+	}
 	if len(c.Fails) > 0 {
 		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
 		if len(c.Works) > 0 {
@@ -65,12 +75,13 @@ func causeBody(r *analyzer.Report, i int, y *Why, id string) []g.Node {
 		}
 		rows = append(rows, h.P(g.Text(s)))
 	}
-	rows = append(rows, fixes(r, i)...)
+	rows = append(rows, fixes(r, i, steps)...)
 	rows = append(rows, evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)),
 		reproduction(c.Reproduce))
 	if len(c.Findings) > 0 {
-		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "), ruleLinks(c.Rules, id), g.Text(": "+
-			number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
+		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "),
+			ruleLinks([]string{causetext.MainRule(r, c)}, id), g.Text(": "+
+				number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
 	}
 	return rows
 }
@@ -154,11 +165,12 @@ func steps(y *Why) []step {
 }
 
 // fixes returns the fixes of cause i. Alternatives to the first are folded.
-func fixes(r *analyzer.Report, i int) (rows []g.Node) {
+func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 	c := &r.Causes[i]
 	for j, x := range c.Fixes {
 		title := g.Group{h.Strong(g.Text(causetext.Label(c, j))), g.Text(" ")}
-		state := h.Span(h.Class("mark"), g.Text(causetext.FixState(c, x)))
+		step := steps.Of(i, j)
+		state := h.Span(h.Class("mark"), g.Text(step.State))
 		if n := causetext.ShownBefore(r, i, x); n > 0 {
 			title = append(title, g.Text("that of"), causeLinks(r, []int{n}), g.Text(" "), state)
 			rows = append(rows, h.Div(h.Class("fix"), h.P(title)))
@@ -166,8 +178,11 @@ func fixes(r *analyzer.Report, i int) (rows []g.Node) {
 		}
 		title = append(title, whole(x.Title.String()), g.Text(" "), state)
 		var body []g.Node
-		if x.Command != "" {
-			body = append(body, copied(strings.Join(causetext.Commands(c, x), "\n")))
+		if step.Remark != "" {
+			body = append(body, h.P(g.Text(step.Remark)))
+		}
+		if len(step.Commands) > 0 {
+			body = append(body, copied(strings.Join(step.Commands, "\n")))
 		}
 		if len(x.Cost) > 0 {
 			body = append(body, h.P(h.Class("cost"), g.Text("Costs: "), whole(strings.Join(x.Cost, "; "))))

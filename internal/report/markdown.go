@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -23,9 +24,22 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n" +
 		causetext.RowsTable(causetext.Rows(r))}
 	quote := func(p string) string { return mdsafe.Code(p, 300) }
+	o := causetext.SectionOptions{
+		Heading: "###", Rules: func(id string) string { return ruleURL + id + ".md" },
+		Base: r.Base, Steps: causetext.StepsOf(r, nil, true),
+	}
+	if o.Base != "" {
+		o.Base = mdsafe.Prose(o.Base)
+	} else if len(r.Causes) > 0 {
+		blocks = append(blocks, "\n"+causetext.NoBase+"\n")
+	}
 	for i := range r.Causes {
-		blocks = append(blocks, "\n"+causetext.Section(r, i, "###", "", true)+
+		blocks = append(blocks, "\n"+causetext.Section(r, i, o)+
 			"\nFound "+causetext.In(r, &r.Causes[i], quote)+".\n")
+	}
+	if lines := o.Steps.Rest(); len(lines) > 0 {
+		blocks = append(blocks, "\nThis command applies the fixes that change files:\n\n"+
+			mdsafe.Fence("", strings.Join(lines, "\n")))
 	}
 	blocks = append(blocks, markdownTargets(r))
 	line := func(heading string, n int, each func(i int) string) {
@@ -59,7 +73,13 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	}
 	line("Could not be read", len(r.Unread), file(r.Unread))
 	line("Not checked", len(r.Skipped), file(r.Skipped))
-	line("Notes", len(r.Notes), func(i int) string { return mdsafe.Prose(r.Notes[i]) })
+	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool {
+		return slices.Contains(r.Refused, n) // the summary has it
+	})
+	line("Notes", len(notes), func(i int) string { return mdsafe.Prose(notes[i]) })
+	if len(r.Causes) > 0 {
+		blocks = append(blocks, "\n"+causetext.Key+" [How to read a report]("+causetext.ReadURL+").\n")
+	}
 	_, err := io.WriteString(w, mdsafe.Join(blocks, maxMarkdown, func(left int) string {
 		return fmt.Sprintf(
 			"\nThe report is too long for Markdown: %s left out. The JSON report is complete.\n",
@@ -93,6 +113,7 @@ func Summary(r *analyzer.Report) string {
 	if len(r.Causes) > 0 {
 		parts = append(parts, causetext.Ship(r), causetext.Counts(r), causetext.PlanSentence(r))
 	}
+	parts = causetext.NonEmpty(append(parts, refused(r))...)
 	if n := analyzer.Files(r.Unread); n > 0 && len(r.Artifacts) == 0 {
 		parts = append(parts, "Nothing could be checked.")
 	} else if n > 0 {

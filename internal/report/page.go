@@ -80,6 +80,7 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			existing = append(existing, i)
 		}
 	}
+	steps := causetext.StepsOf(r, fresh, true)
 	words, as := verdictOf(r)
 	title, heading := words, "Causes"
 	if v.Name != "" {
@@ -103,9 +104,10 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 		)),
 		h.Main(Rows(
 			section("Artifacts", results(r, v.Rows)),
-			section("What to do", plan(r)),
-			causes(heading, v, fresh, id),
-			causes("Not new: the base has them too", v, existing, id),
+			section("What to do", plan(r, steps)),
+			causes(heading, v, fresh, steps, id),
+			causes("Not new: the base has them too", v, existing,
+				causetext.StepsOf(r, existing, true), id),
 			section("Checked on", folded(matrix(v.Matrix), len(v.Matrix.Rows) > openRows,
 				"Each artifact on each platform"), targets(r)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
@@ -116,7 +118,7 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			section("Files", folded(listed(h.Ul, r.Artifacts, artifact), len(r.Artifacts) > 0,
 				number(len(r.Artifacts), "file")+" with checksums")),
 		)),
-		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Tried))),
+		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Key))),
 	)
 }
 
@@ -479,7 +481,7 @@ func copied(text string) g.Node {
 
 // plan returns the fixes that together remove all errors, and the command that applies them. It is
 // nil if there are none, and for one cause, which has them.
-func plan(r *analyzer.Report) g.Node {
+func plan(r *analyzer.Report, steps *causetext.Steps) g.Node {
 	if len(r.Plan.Fixes) == 0 || len(r.Causes) == 1 {
 		return nil
 	}
@@ -496,7 +498,7 @@ func plan(r *analyzer.Report) g.Node {
 	out := g.Group{listed(h.Ol, titles, func(title string) g.Node {
 		return g.Group{whole(title), causeLinks(r, of[title])}
 	})}
-	if lines := planCommand(r); len(lines) > 0 {
+	if lines := steps.Rest(); len(lines) > 0 {
 		out = append(out, h.P(g.Text("This command applies the fixes that change files:")),
 			copied(strings.Join(lines, "\n")))
 	}

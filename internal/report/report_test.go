@@ -526,6 +526,10 @@ var anchor = regexp.MustCompile(`^#[a-z0-9.+_-]+$`)
 
 var ruleLink = regexp.MustCompile(`^\.\./rules/[a-z0-9-]+$`)
 
+// docsLink matches the pages of the documentation that Markdown links.
+var docsLink = regexp.MustCompile(
+	`^https://github\.com/compat-app/compat/blob/main/docs/(rules/[a-z0-9-]+|read)\.md$`)
+
 // unsafe parses HTML like a browser and returns what could run scripts, load resources or leave
 // the page.
 func unsafe(page string) string {
@@ -547,7 +551,7 @@ func unsafe(page string) string {
 		for _, a := range n.Attr {
 			if strings.HasPrefix(a.Key, "on") || a.Key == "style" || a.Key == "src" ||
 				a.Key == "href" && !anchor.MatchString(a.Val) && a.Val != "style.css" &&
-					!ruleLink.MatchString(a.Val) &&
+					!ruleLink.MatchString(a.Val) && !docsLink.MatchString(a.Val) &&
 					!strings.HasPrefix(a.Val, reportID) {
 				return "an attribute " + a.Key + "=" + a.Val
 			}

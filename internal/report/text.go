@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -46,7 +45,6 @@ func Text(w io.Writer, r *analyzer.Report, o TextOptions) error {
 		report:  r,
 		options: o,
 		width:   max(width, minColumns),
-		printed: map[string]int{}, commands: map[string]bool{},
 	}
 	if o.Verbose {
 		p.width = math.MaxInt32
@@ -64,10 +62,9 @@ type textPrinter struct {
 	report  *analyzer.Report
 	options TextOptions
 	width   int
-	printed map[string]int // fix -> the cause of which it was printed as the first
-	// Commands that were printed.
-	commands map[string]bool
-	brief    bool // less about fixes that follow the word "or"
+	steps   *causetext.Steps // of the causes that are shown
+	brief   bool             // less about fixes that follow the word "or"
+	terse   bool             // less about all fixes
 }
 
 // textLine is a line of a block. If a block is too long, lines with the highest rank are left out
@@ -75,10 +72,12 @@ type textPrinter struct {
 type textLine struct {
 	text string
 	rank int
-	more bool   // continues the previous line, and is left out with it
-	row  bool   // of the evidence: it is counted if it is left out
-	rows int    // how many rows the line counts
-	noun string // what a row is about, see moreRows
+	more bool // continues the previous line, and is left out with it
+	row  bool // of the evidence: it is counted if it is left out
+	// It is of the evidence, the first one included, which is not counted.
+	evidence bool
+	rows     int    // how many rows the line counts
+	noun     string // what a row is about, see moreRows
 }
 
 // moreRows is the line that counts the rows of the evidence that are left out. noun is "version" if
@@ -133,10 +132,7 @@ func (p *textPrinter) lines() []string {
 	if s := p.overview(); s != "" {
 		head = append(head, wrap(s, p.width, "  ")...)
 	}
-	tail := []string{p.last()}
-	if s := p.apply(); s != "" {
-		tail = slices.Insert(tail, 0, s)
-	}
+	tail := append(p.shows(len(r.Causes)), p.last())
 	entries := p.notes()
 	if p.options.Verbose {
 		out := head
@@ -145,6 +141,9 @@ func (p *textPrinter) lines() []string {
 			out = append(out, texts(p.block(i))...)
 		}
 		out = append(out, p.findings()...)
+		if len(r.Causes) > 0 {
+			entries = append(entries, []string{"note: " + causetext.Key})
+		}
 		return slices.Concat(out, slices.Concat(entries...), tail)
 	}
 	room := limit - len(head) - len(tail)
@@ -165,17 +164,31 @@ func (p *textPrinter) lines() []string {
 	if shown > 1 {
 		if most := room / 3; shown > most { // a block has at least two lines and a blank one
 			shown = max(most, 1)
+			tail = append(p.shows(shown), p.last())
 			room--
 		}
 	}
 	blocks := p.blocks(shown)
 	if len(blocks) > room { // an alternative is worth more than what alternatives cost
-		p.brief, p.printed, p.commands = true, map[string]int{}, map[string]bool{}
+		p.brief = true
 		blocks = p.blocks(shown)
 	}
-	out = append(out, texts(shortened(blocks, room))...)
+	if need := needed(blocks); need > room && len(notes) == 1 && len(r.Causes) == 1 {
+		last := len(tail) - 1 // the note is longer than its count, or the line counts several
+		count := fmt.Sprintf("; %s (--verbose)", analyzer.Count(len(entries), "note"))
+		if length(tail[last])+length(count) <= p.width {
+			tail[last] += count
+		}
+		notes = nil
+		room++
+	}
+	if needed(blocks) > room {
+		p.terse = true
+		blocks = p.blocks(shown)
+	}
+	out = append(out, texts(shortened(blocks, room, p.width))...)
 	if n := len(r.Causes) - shown; n > 0 {
-		out = append(out, fmt.Sprintf("%s not shown (--verbose)", analyzer.Count(n, "more cause")))
+		out = append(out, fmt.Sprintf("and %s (--verbose)", analyzer.Count(n, "more cause")))
 	}
 	return append(append(out, notes...), tail...)
 }
@@ -186,6 +199,18 @@ const (
 	smallTable = 4
 	maxTable   = 24
 )
+
+// needed counts the lines of blocks that a report cannot do without: what is wrong, and the fixes
+// that come first.
+func needed(blocks []textLine) int {
+	n := 0
+	for _, l := range blocks {
+		if l.rank <= firstFixRank {
+			n++
+		}
+	}
+	return n
+}
 
 // table returns a line for each of several artifacts, or for those with the same result and reason.
 // It is nil for one artifact. If all work, it has a line for each of several systems.
@@ -248,43 +273,18 @@ func (p *textPrinter) blocks(shown int) (out []textLine) {
 	return out
 }
 
-// ofFirstFix reports whether the command that changes the files makes the first fix of the only
-// cause, after which it is printed.
-func (p *textPrinter) ofFirstFix() bool {
-	causes := p.report.Causes
-	return len(causes) == 1 && len(causes[0].Fixes) > 0 && causes[0].Fixes[0].Verified &&
-		!causes[0].Together && (causes[0].Fixes[0].Command == "" || causes[0].Fixes[0].ShowsCommand())
-}
-
-// apply returns the line of the command that changes the files; "" if there is none, or a fix has
-// it.
-func (p *textPrinter) apply() string {
-	if p.ofFirstFix() {
-		return ""
+// shows sets how many of the causes are shown, and returns the lines after them: those of the
+// command that changes the files, if no fix has it.
+func (p *textPrinter) shows(causes int) []string {
+	var of []int
+	for i := range causes {
+		of = append(of, i)
 	}
-	if lines := planCommand(p.report); len(lines) > 0 {
-		return "   " + mdsafe.Lines(strings.Join(lines, " && "))
+	p.steps = causetext.StepsOf(p.report, of, true)
+	if lines := p.steps.Rest(); len(lines) > 0 {
+		return []string{"   " + mdsafe.Lines(strings.Join(lines, " && "))}
 	}
-	return ""
-}
-
-// planCommand returns the command that applies the fixes of the plan to the files, in lines; nil if
-// it is that of a fix.
-func planCommand(r *analyzer.Report) []string {
-	command := r.Plan.Command
-	ofFix := func(x analyzer.CauseFix) bool { return x.Command == command }
-	if command == "" || slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool {
-		return slices.ContainsFunc(c.Fixes, ofFix)
-	}) {
-		return nil
-	}
-	x := analyzer.CauseFix{}
-	x.Command = command
-	// The command is for the folder of the files that it names.
-	of := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool {
-		return c.Artifact != "" && strings.Contains(string(command), path.Base(c.Artifact))
-	})
-	return causetext.Commands(&r.Causes[max(of, 0)], x)
+	return nil
 }
 
 func texts(lines []textLine) []string {
@@ -297,7 +297,7 @@ func texts(lines []textLine) []string {
 
 // shortened removes lines of blocks, the least important first and among these the last, until at
 // most room remain.
-func shortened(lines []textLine, room int) []textLine {
+func shortened(lines []textLine, room, width int) []textLine {
 	for len(lines) > max(room, 1) {
 		worst := 0
 		for i, l := range lines {
@@ -307,6 +307,12 @@ func shortened(lines []textLine, room int) []textLine {
 		}
 		if lines[worst].rank == always {
 			break
+		}
+		if lines[worst].rank < moreEvidenceRank {
+			if joined, ok := joinRows(lines, width); ok {
+				lines = joined
+				continue
+			}
 		}
 		if lines[worst].rank == blankRank {
 			lines = slices.DeleteFunc(lines, func(l textLine) bool { return l.rank == blankRank })
@@ -328,6 +334,18 @@ func shortened(lines []textLine, room int) []textLine {
 		lines = slices.Delete(lines, worst, end)
 	}
 	return lines
+}
+
+// joinRows joins a row of the evidence with the count of the others, if that fits into the width.
+func joinRows(lines []textLine, width int) ([]textLine, bool) {
+	for i := 1; i < len(lines); i++ {
+		joined := lines[i-1].text + "; " + strings.TrimLeft(lines[i].text, " ")
+		if lines[i].rows > 0 && lines[i-1].evidence && length(joined) <= width {
+			lines[i-1].text = joined
+			return slices.Delete(lines, i, i+1), true
+		}
+	}
+	return lines, false
 }
 
 // first returns the first line: the verdict, the artifact and the title of the first cause.
@@ -450,6 +468,20 @@ func verdictOf(r *analyzer.Report) (words string, as analyzer.Verdict) {
 // overview returns the second line: who has to act, or the number of causes and the result of the
 // plan.
 func (p *textPrinter) overview() string {
+	return spaced(p.answer(), mdsafe.Visible(refused(p.report)))
+}
+
+// refused says which of the given packages pip refuses to install together; "" if there are none.
+func refused(r *analyzer.Report) string {
+	var sentences []string
+	for _, s := range r.Refused {
+		sentences = append(sentences, s+".")
+	}
+	return strings.Join(sentences, " ")
+}
+
+// answer is the overview without what pip refuses.
+func (p *textPrinter) answer() string {
 	r := p.report
 	ship := mdsafe.Visible(causetext.Ship(r))
 	switch len(r.Causes) {
@@ -471,11 +503,11 @@ func (p *textPrinter) overview() string {
 		}
 		return judged.Found() + " on " + on + "." // the last line has what is undecided
 	case 1:
-		action := spaced(ship, mdsafe.Visible(r.Causes[0].Action))
+		counts := ""
 		if r.Causes[0].Severity != analyzer.Error {
-			action = causetext.Counts(r) + " " + action
+			counts = causetext.Counts(r)
 		}
-		return p.besides() + action
+		return p.besides() + spaced(ship, counts, mdsafe.Visible(r.Causes[0].Action))
 	}
 	return p.besides() + spaced(ship, causetext.Counts(r), causetext.PlanSentence(r))
 }

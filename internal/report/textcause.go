@@ -20,7 +20,7 @@ func (p *textPrinter) block(i int) []textLine {
 			out = append(out, textLine{text: l, rank: rank, more: i > 0})
 		}
 	}
-	head := p.severity(c.Severity) + "[" + mdsafe.Visible(strings.Join(c.Rules, ", ")) + "]"
+	head := p.severity(c.Severity) + "[" + mdsafe.Visible(causetext.MainRule(p.report, c)) + "]"
 	objects := p.objects(c)
 	single := len(p.report.Causes) == 1
 	several := func() {
@@ -48,6 +48,20 @@ func (p *textPrinter) block(i int) []textLine {
 			add(placeRank, "   in ", "      ", objects)
 		}
 	}
+	for _, x := range causetext.Also(p.report, c) {
+		add(moreEvidenceRank, "   also: ", "     ", mdsafe.Visible(x.Text+" ["+x.Rule+"]"))
+	}
+	if label, message := causetext.Seen(p.report, i); message != "" {
+		lines := wrap("   "+strings.ToLower(label[:1])+label[1:]+": "+
+			mdsafe.Cut(mdsafe.Visible(message), maxSeen), p.width, "     ")
+		rank := moreEvidenceRank
+		if i == 0 && len(lines) == 1 {
+			rank = placeRank
+		}
+		for j, l := range lines {
+			out = append(out, textLine{text: l, rank: rank, more: j > 0})
+		}
+	}
 	noun := "version" // of symbols
 	if c.Rules[0] == analyzer.RuleSupportRemoved {
 		noun = rowPlatform
@@ -64,7 +78,7 @@ func (p *textPrinter) block(i int) []textLine {
 		case c.Symbols == 0: // the title has the first libraries
 			rank = placeRank
 		}
-		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0, noun: noun})
+		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0, noun: noun, evidence: true})
 	}
 	if left > 0 {
 		out = append(out, moreRows(left, noun))
@@ -104,75 +118,59 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 			rank, label = firstFixRank, "and"
 		}
 	}
-	state := "not tried"
-	if x.Verified {
-		state = "tried"
-	}
-	single := i == 0 && len(p.report.Causes) == 1
-	brief := p.brief && label == "or"
-	switch {
-	case brief && x.Clears < len(c.Findings):
-		state += fmt.Sprintf(", clears %d of %d findings", x.Clears, len(c.Findings))
-	case brief:
-	case x.Clears < len(c.Findings):
-		state += fmt.Sprintf(", clears %d of the %d findings of this cause", x.Clears, len(c.Findings))
-	case single && p.report.Plan.Verified:
-		state += " and leaves no error"
-	case single && x.Verified && c.Severity != analyzer.Error:
-		state += " and leaves no warning"
-	case x.Verified && i == 0:
-		state += ", clears this cause"
-	case x.Verified && !c.Fixes[0].Verified:
-		state += ", clears it"
-	case x.Verified:
-		state += ", also clears this cause"
-	}
+	step := p.steps.Of(cause, i)
+	brief := p.brief && label == "or" || p.terse
 	title := mdsafe.Visible(x.Title.String())
-	key := title + "\x00" + string(x.Command)
-	if first, ok := p.printed[key]; ok && first != cause {
-		too := ""
+	if n := causetext.ShownBefore(p.report, cause, x); n > 0 {
+		too, state := "", step.State
 		if !x.Verified { // it may have been tried for the other
 			too, state = ", which changes this too", state+" for this cause"
 		}
 		var out []textLine
-		line := fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, first+1, too, state)
+		line := fmt.Sprintf("   = %s: that of cause %d%s (%s)", label, n, too, state)
 		for j, l := range wrap(line, p.width, "     ") {
 			out = append(out, textLine{text: l, rank: rank, more: j > 0})
 		}
 		return out
 	}
-	if rank == firstFixRank {
-		p.printed[key] = cause
-	}
-	text := fmt.Sprintf("   = %s (%s): %s", label, state, title)
 	var commands []string
-	if x.Command != "" && !x.ShowsCommand() {
-		text := strings.Join(causetext.Commands(c, x), "\n")
-		if !p.commands[text] || x.Command != p.report.Plan.Command {
-			commands = strings.Split(mdsafe.Lines(text), "\n")
-		}
-		p.commands[text] = true
-	}
-	if i == 0 && p.ofFirstFix() {
-		commands = planCommand(p.report)
+	if len(step.Commands) > 0 {
+		commands = strings.Split(mdsafe.Lines(strings.Join(step.Commands, "\n")), "\n")
 	}
 	if brief {
 		x.Cost = nil
 	}
+	text := func(state string) string { return fmt.Sprintf("   = %s (%s): %s", label, state, title) }
 	cost := costs(x.Cost, len(x.Cost))
-	if len(commands) == 1 && length(text)+length(commands[0])+length(cost)+4 <= p.width {
-		return []textLine{{text: text + ": " + commands[0] + cost, rank: rank}}
+	remark := ""
+	if step.Remark != "" {
+		remark = ". " + step.Remark
+	}
+	said := text(step.State)
+	if p.brief { // what "tried" means is said if it costs no line
+		short := text(causetext.FixState(c, x))
+		if brief && !p.terse {
+			short = text(causetext.BriefState(c, x))
+		}
+		height := func(s string) int { return len(wrap(s+cost+remark, p.width, "     ")) }
+		if height(short) < height(said) {
+			said = short
+		}
+	}
+	if len(commands) == 1 && remark == "" &&
+		length(said)+length(commands[0])+length(cost)+4 <= p.width {
+		return []textLine{{text: said + ": " + commands[0] + cost, rank: rank}}
 	}
 	var out []textLine
-	lines := wrap(text+cost, p.width, "     ")
+	lines := wrap(said+cost+remark, p.width, "     ")
 	for n := len(x.Cost) - 1; n > 0 && len(lines) > 3 && !p.options.Verbose; n-- {
-		lines = wrap(text+costs(x.Cost, n), p.width, "     ")
+		lines = wrap(said+costs(x.Cost, n)+remark, p.width, "     ")
 	}
 	for _, l := range lines {
 		out = append(out, textLine{text: l, rank: rank})
 	}
 	for j, l := range commands {
-		if j == 2 && !p.options.Verbose {
+		if j == maxCommands && len(commands) > maxCommands+1 && !p.options.Verbose {
 			out = append(out, textLine{text: fmt.Sprintf("       and %s (--verbose)",
 				analyzer.Count(len(commands)-j, "more line")), rank: rank})
 			break
@@ -184,6 +182,12 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	return out
 }
+
+// maxSeen limits the message that users see.
+const maxSeen = 240
+
+// maxCommands limits the lines of the command of a fix; one more is shown instead of its count.
+const maxCommands = 3
 
 // costs names the first n costs of a fix, and how many more.
 func costs(all []string, n int) string {

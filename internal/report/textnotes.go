@@ -46,7 +46,7 @@ func fitNotes(notes [][]string, room int) []string {
 				left--
 			}
 			if left > 0 {
-				out = append(out, fmt.Sprintf("note: %d more (--verbose)", left))
+				out = append(out, fmt.Sprintf("and %s (--verbose)", analyzer.Count(left, "more note")))
 			}
 			break
 		}
@@ -120,7 +120,9 @@ func (p *textPrinter) notes() [][]string {
 		add("note", text)
 	}
 	for _, n := range r.Notes {
-		add("note", mdsafe.Visible(n))
+		if !slices.Contains(r.Refused, n) { // the second line has it
+			add("note", mdsafe.Visible(n))
+		}
 	}
 	return out
 }

@@ -1,0 +1,135 @@
+package causetext
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// PlanSentence says which causes remain after following the plan; "" if that is not known.
+func PlanSentence(r *analyzer.Report) string {
+	numbers := map[string]int{}
+	for i, c := range r.Causes {
+		numbers[c.ID] = i + 1
+	}
+	var fixed, left []int
+	var distinct []int // of fixes that remove several causes, the first of these
+	for i, x := range r.Plan.Fixes {
+		fixed = append(fixed, numbers[x.Cause])
+		if !slices.ContainsFunc(r.Plan.Fixes[:i], func(y result.PlannedFix) bool {
+			return x.Verified && y.Same(x.Fix)
+		}) {
+			distinct = append(distinct, numbers[x.Cause])
+		}
+	}
+	if r.Plan.Verified || len(distinct) > 1 {
+		fixed = distinct
+	}
+	for _, id := range r.Plan.Leaves {
+		left = append(left, numbers[id])
+	}
+	without := "no error is left"
+	if len(left) > 0 {
+		without = "no other error is left"
+	}
+	var out []string
+	var done []int
+	for _, id := range r.Plan.Tried {
+		done = append(done, numbers[id])
+	}
+	switch {
+	case len(done) > 1 && !r.Plan.Verified:
+		gone := "both are"
+		if len(done) > 2 {
+			gone = "all are"
+		}
+		out = append(out, "compat tried one command for "+ranges(done)+": "+gone+" gone.")
+		rest := slices.DeleteFunc(fixed, func(n int) bool { return slices.Contains(done, n) })
+		if len(rest) > 0 {
+			out = append(out, "Apply "+toApply(r, rest)+" too, which was not tried.")
+		}
+	case len(fixed) > 1 && r.Plan.Verified:
+		out = append(out, "compat tried the fixes of "+ranges(fixed)+" together: "+without+".")
+	case len(fixed) > 1:
+		out = append(out, "Apply "+toApply(r, fixed)+"; compat "+notTogether(r)+".")
+	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
+		out = append(out, "compat tried the fix: "+without+".")
+	case len(fixed) == 1 && r.Plan.Verified:
+		out = append(out, "compat tried the fix of "+ranges(fixed)+": "+without+".")
+	}
+	if renames(r) {
+		out = append(out, "Run the commands from top to bottom: one writes the wheel that the next one "+
+			"reads.")
+	}
+	if len(left) > 0 {
+		out = append(out, "No ready-made fix for "+ranges(left)+".")
+	}
+	return strings.Join(out, " ")
+}
+
+// notTogether says why the fixes of a plan are not known to work together.
+func notTogether(r *analyzer.Report) string {
+	for _, x := range r.Plan.Fixes {
+		for _, cost := range x.Cost {
+			if why, ok := strings.CutPrefix(cost, fix.ConflictsWith); ok && r.Environment {
+				return "tried them together, and pip cannot resolve them: " + why
+			}
+			if strings.HasPrefix(cost, fix.Remain) {
+				return "tried them together, and errors remain"
+			}
+		}
+	}
+	return "did not try them together"
+}
+
+// renames reports whether a command that is to be applied is for a wheel with another name or place
+// than that of the artifact: an earlier command writes it.
+func renames(r *analyzer.Report) bool {
+	for _, c := range r.Causes {
+		applied := c.Fixes[:min(1, len(c.Fixes))]
+		if c.Together {
+			applied = c.Fixes
+		}
+		name := path.Base(c.Artifact)
+		for _, x := range applied {
+			for word := range strings.FieldsSeq(string(x.Command)) {
+				built := strings.Contains(word, "-linux_") // the build wrote it
+				if strings.HasSuffix(word, ".whl") && strings.HasPrefix(path.Base(word), Stem(name)) &&
+					!built && !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool {
+					return path.Base(a.Path) == word
+				}) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// toApply names the fixes to apply to causes that are given by number.
+func toApply(r *analyzer.Report, numbers []int) string {
+	var one, all []int
+	for _, n := range numbers {
+		if n > 0 && r.Causes[n-1].Together {
+			all = append(all, n)
+		} else {
+			one = append(one, n)
+		}
+	}
+	var out []string
+	switch len(one) {
+	case 0:
+	case 1:
+		out = append(out, "the fix of "+ranges(one))
+	default:
+		out = append(out, "the fix of each of "+ranges(one))
+	}
+	if len(all) > 0 {
+		out = append(out, "all fixes of "+ranges(all))
+	}
+	return strings.Join(out, " and ")
+}

@@ -1,0 +1,254 @@
+package causetext
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
+)
+
+// Ship says whether the artifacts of a report may be shipped as they are; "" if no cause says it.
+// It never contradicts the outcome: that they may be shipped is only said if the outcome is Pass
+// and there is no error, also none that the base has. Without an outcome, before Report.Decide,
+// only the causes count.
+func Ship(r *analyzer.Report) string {
+	var errors, warnings []*analyzer.Cause // new ones
+	old := false
+	for i := range r.Causes {
+		switch c := &r.Causes[i]; {
+		case !c.New:
+			old = old || c.Severity == analyzer.Error
+		case c.Severity == analyzer.Error:
+			errors = append(errors, c)
+		default:
+			warnings = append(warnings, c)
+		}
+	}
+	not := forbidden(r, errors)
+	unknown := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.New && c.Undecided })
+	switch {
+	case len(errors)+len(warnings) == 0:
+		return ""
+	case not != "":
+		return not
+	case unknown >= 0:
+		return r.Causes[unknown].Ship
+	case len(errors) > 0: // none is about shipping
+		return ""
+	case old:
+		return "No error is new, but the base has errors."
+	case r.Outcome == analyzer.OutcomeFail:
+		return "Do not ship " + these(r, warnings) + " before the warnings are gone: fail_on is warning."
+	case r.Outcome == analyzer.OutcomeError || r.Verdict == analyzer.Unchecked:
+		return "Whether " + these(r, warnings) + " may be shipped is not known: not everything was " +
+			"checked."
+	}
+	for _, c := range warnings {
+		if c.Ship != "" {
+			return c.Ship
+		}
+	}
+	return ""
+}
+
+// forbidden returns the sentence of the errors that forbid to ship the artifacts; "" if none does.
+// An error that forbids it for everything counts more than one for some uses.
+func forbidden(r *analyzer.Report, errors []*analyzer.Cause) string {
+	errors = slices.DeleteFunc(slices.Clone(errors), func(c *analyzer.Cause) bool {
+		return c.Ship == "" || c.Undecided
+	})
+	if len(errors) == 0 {
+		return ""
+	}
+	whole := slices.IndexFunc(errors, func(c *analyzer.Cause) bool { return c.Only == "" })
+	if whole >= 0 {
+		const one = "Do not ship "
+		if rest, ok := strings.CutPrefix(errors[whole].Ship, one); ok {
+			for _, this := range []string{"this wheel", "this file"} {
+				if rest, ok := strings.CutPrefix(rest, this); ok {
+					return one + these(r, errors) + rest
+				}
+			}
+		}
+		return errors[whole].Ship
+	}
+	var uses []string
+	for _, c := range errors {
+		if !slices.Contains(uses, c.Only) {
+			uses = append(uses, c.Only)
+		}
+	}
+	s := "Do not ship " + these(r, errors) + " for "
+	if len(uses) > maxUses {
+		s += strings.Join(uses[:maxUses], "; for ") + "; and for " +
+			analyzer.Count(len(uses)-maxUses, "more use")
+	} else {
+		s += strings.Join(uses, "; for ")
+	}
+	return s + elsewhere(r) + "."
+}
+
+// maxUses limits the uses that a sentence names.
+const maxUses = 3
+
+// elsewhere counts the targets on which no error was found, after those for which the artifacts
+// must not be shipped; "" if there are none.
+func elsewhere(r *analyzer.Report) string {
+	var works []string
+	fails := map[string]bool{}
+	for _, t := range r.Targets {
+		fails[t.Name] = fails[t.Name] || t.Verdict != analyzer.Compatible
+	}
+	for _, t := range r.Targets {
+		if !fails[t.Name] && !slices.Contains(works, t.Name) {
+			works = append(works, t.Name)
+		}
+	}
+	switch len(works) {
+	case 0:
+		return ""
+	case 1:
+		return "; no error was found on the other platform that was checked"
+	}
+	return fmt.Sprintf("; no error was found on the other %d platforms that were checked", len(works))
+}
+
+// these names the artifacts of causes: "this wheel", "these files".
+func these(r *analyzer.Report, causes []*analyzer.Cause) string {
+	of := map[string]bool{}
+	for _, c := range causes {
+		of[c.Artifact] = true
+		for _, i := range c.Findings {
+			if i < len(r.Findings) { // a page has only the first
+				of[r.Findings[i].Artifact] = true
+			}
+		}
+	}
+	noun := "wheel"
+	for a := range of {
+		if a != "" && !strings.HasSuffix(a, ".whl") {
+			noun = "file"
+		}
+	}
+	if len(of) > 1 {
+		return "these " + noun + "s"
+	}
+	return "this " + noun
+}
+
+// Counts counts the causes by severity and says what has to be done where: "1 error and 1 warning:
+// 1 thing to fix in the wheel (cause 1), 1 to install on the user's machine (cause 2).". In an
+// environment, who reads it chooses the versions.
+func Counts(r *analyzer.Report) string {
+	n := map[analyzer.Severity]int{}
+	for _, c := range r.Causes {
+		n[c.Severity]++
+	}
+	var parts []string
+	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
+		if n[s] > 0 {
+			parts = append(parts, analyzer.Count(n[s], string(s)))
+		}
+	}
+	s := strings.Join(parts, " and ")
+	if n[analyzer.Error] == 0 && len(parts) > 0 {
+		s = "No error, " + s
+	}
+	if places := Places(r, nil); places != "" {
+		s += ": " + places
+	}
+	return s + "."
+}
+
+// Places counts the things to do by the place where they are done: "1 thing to fix in the wheel
+// (cause 1), 1 to install on the user's machine (cause 2)". causes are indexes; nil = all. It is ""
+// for an environment, where the versions are chosen.
+func Places(r *analyzer.Report, causes []int) string {
+	if causes == nil {
+		for i := range r.Causes {
+			causes = append(causes, i)
+		}
+	}
+	if r.Environment || len(causes) == 0 {
+		return ""
+	}
+	var order []string
+	numbers := map[string][]int{}
+	own := inArtifact(r)
+	for _, i := range causes {
+		at := place(&r.Causes[i], own)
+		if numbers[at] == nil {
+			order = append(order, at)
+		}
+		numbers[at] = append(numbers[at], i+1)
+	}
+	var parts []string
+	for i, at := range order {
+		s := strconv.Itoa(len(numbers[at]))
+		switch {
+		case i == 0 && len(numbers[at]) == 1:
+			s += " thing"
+		case i == 0:
+			s += " things"
+		}
+		s += " " + at
+		if len(order) > 1 {
+			s += " (" + ranges(numbers[at]) + ")"
+		}
+		parts = append(parts, s)
+	}
+	if numbers[own] == nil {
+		parts = append(parts, "nothing "+own)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// place says where a cause is removed, after a count. own is inArtifact.
+func place(c *analyzer.Cause, own string) string {
+	switch c.Actor {
+	case result.Installer:
+		if len(c.Fixes) > 0 && c.Fixes[0].Kind == fix.KindEnvironment {
+			return "to install on the user's machine"
+		}
+		return "to change where it is installed"
+	case result.System:
+		return "for the maintainer of the platform"
+	case result.Upstream:
+		return "to fix in another package"
+	}
+	return own
+}
+
+// inArtifact is the place of what the builder of the artifacts does.
+func inArtifact(r *analyzer.Report) string {
+	s := "to fix in the " + noun(r)
+	if len(r.Artifacts) > 1 {
+		s += "s"
+	}
+	return s
+}
+
+// ranges names causes, of which successive ones are shortened: "causes 1, 3 to 7 and 9".
+func ranges(causes []int) string {
+	var words []string
+	for i := 0; i < len(causes); i++ {
+		end := i
+		for end+1 < len(causes) && causes[end+1] == causes[end]+1 {
+			end++
+		}
+		if end-i < 2 {
+			words = append(words, strconv.Itoa(causes[i]))
+			continue
+		}
+		words = append(words, fmt.Sprintf("%d to %d", causes[i], causes[end]))
+		i = end
+	}
+	if len(causes) == 1 {
+		return "cause " + words[0]
+	}
+	return "causes " + and(words)
+}

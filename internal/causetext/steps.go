@@ -1,0 +1,247 @@
+package causetext
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/shellword"
+)
+
+// Step is what is said about a fix next to its title.
+type Step struct {
+	// State says whether the fix was tried. Of the first tried one it says what that means.
+	State string
+	// Commands are lines, in the order in which they are run; nil if there are none, or another
+	// cause has them.
+	Commands []string
+	// Remark is a sentence about Commands, or says which cause has them; "" = none.
+	Remark string
+}
+
+// Steps are those of the causes that are shown together. Each command is among them once, where it
+// has to be run first, so that they can be run from the first one to the last.
+type Steps struct {
+	of   map[[2]int]Step
+	rest []string
+}
+
+// Of returns the step of a fix of a cause, given by their indexes.
+func (s *Steps) Of(cause, fix int) Step { return s.of[[2]int{cause, fix}] }
+
+// Rest returns the lines of the command of the plan if no step has it; else nil.
+func (s *Steps) Rest() []string { return s.rest }
+
+// StepsOf returns the steps of causes of a report, by their indexes in the order in which they are
+// shown; nil = all. Commands are for the folder of the artifact, or, if local is set, for that in
+// which compat was started.
+func StepsOf(r *analyzer.Report, causes []int, local bool) *Steps {
+	w := &stepWriter{report: r, local: local, shown: map[shellword.Line]int{}}
+	out := &Steps{of: map[[2]int]Step{}}
+	if causes == nil {
+		for i := range r.Causes {
+			causes = append(causes, i)
+		}
+	}
+	w.causes = causes
+	for _, i := range causes {
+		for j := range r.Causes[i].Fixes {
+			out.of[[2]int{i, j}] = w.step(i, j)
+		}
+	}
+	if w.planned == 0 && r.Plan.Command != "" && len(causes) > 0 {
+		out.rest = w.plan()
+	}
+	return out
+}
+
+// stepWriter makes the steps, in their order.
+type stepWriter struct {
+	report *analyzer.Report
+	local  bool
+	causes []int
+	tried  bool // the meaning of the word was said
+	saved  bool // the command that saves the artifacts was shown
+	// planned is the number of the cause that has the command of the plan, 0 = none yet, and ahead is
+	// set if that cause has it only because a command of its own reads what it writes.
+	planned int
+	ahead   bool
+	shown   map[shellword.Line]int // other commands of first fixes: number of the cause
+}
+
+func (w *stepWriter) step(i, j int) Step {
+	r := w.report
+	c := &r.Causes[i]
+	x := c.Fixes[j]
+	out := Step{State: w.state(c, x)}
+	if ShownBefore(r, i, x) > 0 { // the title refers to that cause
+		return out
+	}
+	applied := j == 0 || c.Together
+	command := x.Command
+	if x.ShowsCommand() {
+		command = ""
+	}
+	switch {
+	case applied && w.isPlan(c, x, command):
+		if w.planned > 0 {
+			which := "command"
+			if w.ahead {
+				which = "compat fix command"
+			}
+			out.Remark = fmt.Sprintf("The %s of cause %d does this too.", which, w.planned)
+			return out
+		}
+		w.planned = i + 1
+		out.Commands, out.Remark = w.plan(), remark(r.Plan.Command)
+		return out
+	case command == "":
+		return out
+	case applied && w.shown[command] > 0:
+		out.Remark = fmt.Sprintf("The command of cause %d does this too.", w.shown[command])
+		return out
+	}
+	if applied {
+		w.shown[command] = i + 1
+	}
+	own := w.lines(c, x)
+	if reads(command) && r.Plan.Command != "" && w.planned == 0 {
+		switch writer := w.writer(); {
+		case applied:
+			w.planned, w.ahead = i+1, true
+			out.Commands = w.plan()
+			out.Remark = "The compat fix command writes the wheel that the last command reads."
+			if writer > 0 {
+				out.Remark = fmt.Sprintf("The compat fix command makes the change of cause %d and writes the "+
+					"wheel that the last command reads.", writer)
+			}
+		case writer > 0:
+			out.Remark = fmt.Sprintf("Run the command of cause %d first: it writes the wheel that this one "+
+				"reads.", writer)
+		}
+	}
+	if named(command, c.Artifact) {
+		out.Commands = append(out.Commands, w.save()...)
+	}
+	out.Commands = append(out.Commands, own...)
+	out.Remark = cmp.Or(out.Remark, remark(command))
+	return out
+}
+
+// remark says what a command overwrites although no option says so; "" = nothing.
+func remark(command shellword.Line) string {
+	s := string(command) + " "
+	if !strings.Contains(s, inPlace) || strings.Contains(s, " --write ") ||
+		strings.Contains(s, " --in-place ") {
+		return ""
+	}
+	return "The command changes the file in place; with --dry-run it only prints the change."
+}
+
+// inPlace begins the commands that change files which pin packages, if no option says otherwise.
+const inPlace = "compat fix "
+
+// isPlan reports whether the command of the plan makes a fix. command is that of the fix, without
+// one that the title contains.
+func (w *stepWriter) isPlan(c *analyzer.Cause, x analyzer.CauseFix, command shellword.Line) bool {
+	plan := w.report.Plan
+	if plan.Command == "" {
+		return false
+	}
+	return command == plan.Command || command == "" && x.Verified &&
+		(slices.Contains(plan.Tried, c.ID) || len(w.report.Causes) == 1)
+}
+
+// writer returns the number of the first cause whose fix the command of the plan makes; 0 if there
+// is none.
+func (w *stepWriter) writer() int {
+	for _, i := range w.causes {
+		c := &w.report.Causes[i]
+		if len(c.Fixes) > 0 && (c.Fixes[0].Command == w.report.Plan.Command ||
+			slices.Contains(w.report.Plan.Tried, c.ID)) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// reads reports whether a command reads a file that the command of the plan writes.
+func reads(command shellword.Line) bool {
+	return strings.Contains(string(command), fix.Fixed+"/")
+}
+
+// named reports whether a command names an artifact.
+func named(command shellword.Line, artifact string) bool {
+	return artifact != "" && strings.Contains(string(command), Stem(path.Base(artifact)))
+}
+
+// plan returns the lines of the command of the plan, after the one that saves the artifacts. It is
+// for the folder of the files that it names.
+func (w *stepWriter) plan() []string {
+	r := w.report
+	x := analyzer.CauseFix{}
+	x.Command = r.Plan.Command
+	of := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool {
+		return c.Artifact != "" && strings.Contains(string(x.Command), path.Base(c.Artifact))
+	})
+	return append(w.save(), w.lines(&r.Causes[max(of, 0)], x)...)
+}
+
+// save returns the line of the command that saves the artifacts, once.
+func (w *stepWriter) save() []string {
+	if w.saved || w.report.Plan.Save == "" {
+		return nil
+	}
+	w.saved = true
+	return []string{string(w.report.Plan.Save)}
+}
+
+func (w *stepWriter) lines(c *analyzer.Cause, x analyzer.CauseFix) []string {
+	if w.local {
+		return Commands(c, x)
+	}
+	return strings.Split(string(x.Command), "\n")
+}
+
+// state is FixState, with what the word "tried" means where it is first used.
+func (w *stepWriter) state(c *analyzer.Cause, x analyzer.CauseFix) string {
+	s := FixState(c, x)
+	if rest, ok := strings.CutPrefix(s, tried+": "); ok && !w.tried {
+		w.tried = true
+		return tried + " on a copy: " + rest
+	}
+	return s
+}
+
+const tried = "tried"
+
+// FixState says whether a fix was tried, and what is left of the cause after it.
+func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
+	n := len(c.Findings)
+	part := fmt.Sprintf("%d of the %d findings of this cause", x.Clears, n)
+	switch {
+	case x.Verified && n == 0: // read from a log
+		return tried
+	case x.Verified && x.Clears < n:
+		return tried + ": " + part + " are gone"
+	case x.Verified:
+		return tried + ": this cause is gone"
+	case x.Clears < n:
+		return "not tried; for " + part
+	}
+	return "not tried"
+}
+
+// BriefState is FixState in fewer words, for an alternative.
+func BriefState(c *analyzer.Cause, x analyzer.CauseFix) string {
+	s, _, _ := strings.Cut(FixState(c, x), ": ")
+	if n := len(c.Findings); x.Clears < n {
+		s, _, _ = strings.Cut(s, ";")
+		s += fmt.Sprintf(", for %d of %d findings", x.Clears, n)
+	}
+	return s
+}
