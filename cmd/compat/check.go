@@ -292,7 +292,8 @@ func checkPaths(
 	if note := from.facts.Note(); note != "" {
 		in.notes = append(in.notes, note)
 	}
-	r.Notes = slices.Concat(in.saved(r), in.notes, r.Notes) // the text shows the first ones
+	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
+	r.Plan.Save = in.saved(r)
 	r.Decide(failOn)
 	if f.strict && r.Outcome == analyzer.OutcomePass && slices.ContainsFunc(r.Artifacts,
 		func(a analyzer.Artifact) bool { return a.Objects == 0 }) {

@@ -72,8 +72,9 @@ func saveCommand(name pkgmeta.WheelName) shellword.Line {
 	return shellword.Quoted(append(arguments, requirement))
 }
 
-// saved returns the note about the wheels that commands of a report name and that are no files yet.
-func (in *inputs) saved(r *analyzer.Report) []string {
+// saved returns the command that saves the wheel that commands of a report name and that is no file
+// yet; "" if there is none.
+func (in *inputs) saved(r *analyzer.Report) shellword.Line {
 	for _, s := range in.saving {
 		named := func(command shellword.Line) bool {
 			return strings.Contains(string(command), string(shellword.Quote(shellword.File(s.file))))
@@ -81,10 +82,10 @@ func (in *inputs) saved(r *analyzer.Report) []string {
 		if named(r.Plan.Command) || slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool {
 			return slices.ContainsFunc(c.Fixes, func(x analyzer.CauseFix) bool { return named(x.Command) })
 		}) {
-			return []string{fmt.Sprintf("save the wheel first: %s", s.command)}
+			return s.command
 		}
 	}
-	return nil
+	return ""
 }
 
 // download returns a function that downloads the wheel that pip would install for a requirement:

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/test/githubtest"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 	"github.com/compat-app/compat/internal/test/hostiletest"
@@ -245,7 +246,7 @@ func TestHostileNames(t *testing.T) {
 			"p", "li", "ul", "ol", "strong", "em", "h3", "h4",
 			"table", "thead", "tbody", "tr", "th", "td",
 		},
-		Links: []string{s.app.url("/reports/"), s.app.url("/rules/")},
+		Links: []string{s.app.url("/reports/"), s.app.url("/rules/"), causetext.ReadURL},
 		Marks: []string{"compat:report", "compat:reply"},
 	}
 	for where, text := range texts {
