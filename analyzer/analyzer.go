@@ -28,6 +28,7 @@ import (
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/sbom"
 	"github.com/compat-app/compat/analyzer/trial"
 )
 
@@ -662,6 +663,7 @@ func describe(f *facts.Artifact) Artifact {
 			Version: f.Wheel.Version,
 			Policy:  f.Policy,
 			ABI3:    f.ABI3,
+			SBOMs:   sboms(f),
 		}
 		for _, t := range f.Wheel.Tags {
 			a.Wheel.Tags = append(a.Wheel.Tags, t.Python+"-"+t.ABI+"-"+t.Platform)
@@ -674,4 +676,39 @@ func describe(f *facts.Artifact) Artifact {
 		}
 	}
 	return a
+}
+
+// maxSBOMLibraries limits the libraries of an SBOM in a report; wheels have up to 30.
+const maxSBOMLibraries = 1000
+
+// sboms describes the software bills of materials of a wheel.
+func sboms(f *facts.Artifact) (out []result.SBOM) {
+	if f.Inside == nil || len(f.Inside.SBOMs) == 0 {
+		return nil
+	}
+	var paths []string
+	for _, o := range f.Objects {
+		paths = append(paths, o.Path)
+	}
+	files := sbom.NewFiles(paths)
+	for _, s := range f.Inside.SBOMs {
+		b := result.SBOM{Path: s.Path, Error: s.Error}
+		if d := s.Document; d != nil {
+			b.Tools, b.Components = d.Tools, &s.Count
+			if d.Format != "" {
+				b.Format = d.Format + " " + strings.TrimPrefix(d.Version, d.Format+"-")
+			}
+			for _, c := range d.Components {
+				for _, at := range files.Of(c) {
+					if len(b.Libraries) < maxSBOMLibraries {
+						b.Libraries = append(b.Libraries, result.SBOMLibrary{
+							Path: at, Name: c.Name, Version: c.Version,
+						})
+					}
+				}
+			}
+		}
+		out = append(out, b)
+	}
+	return out
 }

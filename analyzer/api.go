@@ -99,6 +99,9 @@ type Unread = facts.Unread
 // Object is an ELF file of an artifact.
 type Object = facts.Object
 
+// SBOM is a software bill of materials in a wheel.
+type SBOM = facts.SBOM
+
 // Rules and their input; see package judge.
 type (
 	Compared = judge.Compared

@@ -36,6 +36,9 @@ type Object struct {
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls
 	// dlopen, or was compiled from Python code (Cython, Nuitka) that does so with ctypes.
 	Loads bool
+	// Release is the version that the constants of a library contain that auditwheel bundled, for a
+	// few projects: "3.5.1" of OpenSSL; "" if it is not known.
+	Release string
 	// Locals are the symbols that a library defines for itself only; nil if it is stripped.
 	Locals *elfobj.Locals
 	// for a public library, if Options.ABI is set; otherwise nil

@@ -51,6 +51,7 @@ type prepared struct {
 	digest     string        // its digest in the format of RECORD; "" if it was not computed
 	symbols    []abi3.Symbol // symbols of an extension in a wheel for the stable ABI
 
+	sbom   *SBOM // of a bill of materials; nil for other files
 	setsUp *bool // of a script of a conda package or deb: see Artifact.SetsUp
 
 	pe     *peobj.Object  // nil for other formats
@@ -77,6 +78,8 @@ func prepare(f *unpack.File, names *elfobj.Names, noGPU bool) *prepared {
 	case wheel && isWheelFile(f.Path):
 		p.wheelFile = true
 		p.read(f, maxMetadata, false)
+	case wantsSBOM(f.Package, f.Path, f.Size):
+		p.readSBOM(f)
 	case isDepends(f.Path):
 		p.depends = true
 		p.read(f, maxMetadata, false)
@@ -179,6 +182,7 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 		p.object.GPU, p.gpuErr = gpu.Read(p.elf, f.Content, f.Size)
 	}
 	p.object.Opens = readOpened(p.elf, f.Content)
+	p.object.Release = readRelease(p.object, f)
 	if !p.object.Extension() && p.elf.SONAME != "" {
 		p.object.Locals = elfobj.ReadLocals(f.Content, f.Size)
 	}

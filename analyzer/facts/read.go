@@ -105,6 +105,7 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isMetadata(p) ||
 		isRecord(p) ||
 		isWheelFile(p) ||
+		wantsSBOM(pkg, p, size) ||
 		isScript(pkg, p, head) ||
 		isSystemFile(pkg, p) ||
 		isDepends(p)
@@ -369,6 +370,9 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		return nil
 	case p.wheelFile:
 		facts.audit.wheel = p.text
+		return nil
+	case p.sbom != nil:
+		facts.audit.sbom(p.sbom)
 		return nil
 	case p.setsUp != nil:
 		facts.SetsUp = facts.SetsUp || *p.setsUp

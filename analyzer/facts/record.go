@@ -21,6 +21,8 @@ type Inside struct {
 	NoRecord    bool   // there is a dist-info folder without RECORD
 	RecordError string // why RECORD could not be read completely
 
+	SBOMs []SBOM // sorted by path; at most maxSBOMs
+
 	Missing  []string // rows of RECORD without a member, in order; at most maxNames
 	Lacks    int      // number of such rows
 	Unlisted []string // binaries that RECORD does not list, sorted
@@ -39,6 +41,7 @@ const maxNames = 100
 type members struct {
 	wheel  []byte               // WHEEL
 	listed map[string]*prepared // binaries
+	sboms  []SBOM
 }
 
 // isWheelFile reports whether a member is the WHEEL file.
@@ -53,6 +56,13 @@ func (m *members) object(path string, p *prepared) {
 		m.listed = map[string]*prepared{}
 	}
 	m.listed[path] = &prepared{size: p.size, digest: p.digest}
+}
+
+// sbom adds a bill of materials.
+func (m *members) sbom(s *SBOM) {
+	if len(m.sboms) < maxSBOMs {
+		m.sboms = append(m.sboms, *s)
+	}
 }
 
 // isBinary reports whether a file starts like an ELF or Mach-O file.
@@ -77,7 +87,7 @@ func digest(f *unpack.File) string {
 
 // inside compares RECORD and WHEEL with the members.
 func (a *audit) inside() *Inside {
-	in := &Inside{}
+	in := &Inside{SBOMs: a.bills()}
 	have := map[string]bool{}
 	for _, m := range a.Members {
 		have[m] = true

@@ -155,6 +155,27 @@ type Wheel struct {
 	// without an abi3 tag. What those tools do not detect is a finding.
 	Policy *wheelpolicy.Policy `json:"policy"`
 	ABI3   *abi3.Result        `json:"abi3"`
+	// SBOMs are its software bills of materials (PEP 770), by path.
+	SBOMs []SBOM `json:"sboms,omitempty"`
+}
+
+// SBOM is a software bill of materials in a wheel.
+type SBOM struct {
+	Path   string   `json:"path"`             // in the wheel
+	Format string   `json:"format,omitempty"` // "CycloneDX 1.6"; "" if it was not read or is another
+	Tools  []string `json:"tools,omitempty"`  // that wrote it
+	// Number of components; null if it was not read.
+	Components *int   `json:"components"`
+	Error      string `json:"error,omitempty"` // why it is not valid
+	// What it lists about bundled libraries that could be identified.
+	Libraries []SBOMLibrary `json:"libraries,omitempty"`
+}
+
+// SBOMLibrary is a bundled library, and the component that is about it.
+type SBOMLibrary struct {
+	Path    string `json:"path"` // in the wheel
+	Name    string `json:"name"`
+	Version string `json:"version"`
 }
 
 // Complete reports whether everything in an artifact, and all that its result depends on, was read.

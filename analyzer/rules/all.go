@@ -48,6 +48,7 @@ func All() []*analyzer.Rule {
 		abi3Violation,
 		metadataMismatch,
 		recordMismatch,
+		sbomMismatch,
 		duplicateLibrary,
 		exportedRuntime,
 		symbolInterposed,

@@ -28,11 +28,12 @@ func (r *Regexp) get() *regexp.Regexp {
 	return r.re
 }
 
-func (r *Regexp) Match(b []byte) bool            { return r.get().Match(b) }
-func (r *Regexp) MatchString(s string) bool      { return r.get().MatchString(s) }
-func (r *Regexp) Find(b []byte) []byte           { return r.get().Find(b) }
-func (r *Regexp) FindString(s string) string     { return r.get().FindString(s) }
-func (r *Regexp) FindStringIndex(s string) []int { return r.get().FindStringIndex(s) }
+func (r *Regexp) Match(b []byte) bool              { return r.get().Match(b) }
+func (r *Regexp) MatchString(s string) bool        { return r.get().MatchString(s) }
+func (r *Regexp) Find(b []byte) []byte             { return r.get().Find(b) }
+func (r *Regexp) FindSubmatchIndex(b []byte) []int { return r.get().FindSubmatchIndex(b) }
+func (r *Regexp) FindString(s string) string       { return r.get().FindString(s) }
+func (r *Regexp) FindStringIndex(s string) []int   { return r.get().FindStringIndex(s) }
 
 func (r *Regexp) FindStringSubmatch(s string) []string {
 	return r.get().FindStringSubmatch(s)

@@ -30,7 +30,8 @@ var (
 	// found and knows the names of cpython.
 	readers = []string{
 		"analyzer/btf", "analyzer/cython", "analyzer/dwarf", "analyzer/elfobj", "analyzer/machoobj",
-		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/startup", "analyzer/unpack/...",
+		"analyzer/peobj", "analyzer/pkgmeta", "analyzer/sbom", "analyzer/startup",
+		"analyzer/unpack/...",
 		"analyzer/wasmobj",
 	}
 
@@ -95,6 +96,7 @@ var layers = map[string][]string{
 	"analyzer/peobj":          {},
 	"analyzer/wasmobj":        {},
 	"analyzer/pkgmeta":        {},
+	"analyzer/sbom":           {},
 	"analyzer/unpack/...":     {"analyzer/unpack/..."},
 	"analyzer/cpython":        {},
 	"analyzer/fix":            {"analyzer/pkgmeta"},
