@@ -453,7 +453,7 @@ func (a *packageSet) dependsOn(name string) bool {
 			}
 		}
 	}
-	if a.typesUnread(name) {
+	if a.comparesUnread(name) {
 		return true
 	}
 	for _, v := range a.views {
@@ -479,10 +479,10 @@ func (a *packageSet) dependsOn(name string) bool {
 	})
 }
 
-// typesUnread reports whether an object was built with types of a package that was not read. The
-// names of the module and of the package decide: see mayHave. NumPy and the standard library have
-// the same types in every release, or rules of their own.
-func (a *packageSet) typesUnread(name string) bool {
+// comparesUnread reports whether an object compares what it was built with, such as types, with a
+// package that was not read. The names of the module and of the package decide: see mayHave. NumPy
+// and the standard library have the same types in every release, or rules of their own.
+func (a *packageSet) comparesUnread(name string) bool {
 	if a.Release(name) != nil {
 		return false
 	}
@@ -496,8 +496,8 @@ func (a *packageSet) typesUnread(name string) bool {
 		own[top(facts.ModuleName(v.Path), "/")] = true
 	}
 	return slices.ContainsFunc(a.views, func(v *View) bool {
-		return slices.ContainsFunc(v.Uses, func(u cython.Use) bool {
-			of := top(u.Module, ".")
+		return slices.ContainsFunc(v.Compared(), func(module string) bool {
+			of := top(module, ".")
 			return !own[of] && a.Release(pkgmeta.Normalize(of)) == nil && mayHave(name, of)
 		})
 	})
