@@ -17,6 +17,7 @@
 package buildlog
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"hash/maphash"
@@ -34,13 +35,30 @@ const (
 	maxPattern   = 4 << 20
 )
 
-// Read reads a log until its end or a limit. It returns the error of r.
+// Read reads a log until its end or a limit. It returns the error of r. Messages in a short text
+// that was folded are read too.
 func Read(r io.Reader) (Result, error) {
-	s := newReader()
 	text, err := inUTF8(r)
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line 1: %w", err)
 	}
+	start, whole, err := beginning(text)
+	if err != nil {
+		return Result{}, fmt.Errorf("read log at line 1: %w", err)
+	}
+	if !whole {
+		return readLines(io.MultiReader(bytes.NewReader(start), text))
+	}
+	plain, err := readLines(bytes.NewReader(start))
+	if err != nil {
+		return Result{}, err
+	}
+	return readUnfolded(start, plain)
+}
+
+// readLines reads a log in UTF-8.
+func readLines(text io.Reader) (Result, error) {
+	s := newReader()
 	lines, err := scan(text, s.handleRaw)
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line %d: %w", lines, err)
