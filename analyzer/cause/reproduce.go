@@ -299,14 +299,18 @@ func (t *Text) installed(f *result.Finding) shellword.Line {
 		}
 		return shellword.Quoted(append(words, r.Package+"=="+version))
 	}
+	with := "" // without a range it fails at both ends, and the newer one is the last
 	for _, target := range t.report.Targets {
 		for _, w := range target.With {
 			q, err := pkgmeta.ParseRequirement(w)
 			if target.Name == f.Target && err == nil && q.Name == f.Package &&
 				q.Name != pkgmeta.Normalize(t.artifact.own) {
-				words = append(words, w)
+				with = w
 			}
 		}
+	}
+	if with != "" {
+		words = append(words, with)
 	}
 	return shellword.Quoted(words)
 }

@@ -6,8 +6,11 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/analyzer/rules"
 )
 
 const file = "./widget-1.0-py3-none-manylinux2014_x86_64.whl"
@@ -110,6 +113,26 @@ func TestReproduce(t *testing.T) {
 				t.Errorf("%s", p.Container)
 			}
 		})
+	}
+}
+
+// With two releases that both fail, pip gets one of them.
+func TestReproduceOneRelease(t *testing.T) {
+	r := result.New("test")
+	r.Artifacts = []result.Artifact{{
+		Path: wheel, Kind: "wheel", Wheel: &result.Wheel{Name: "widget", Version: "1.0"},
+	}}
+	r.Targets = []result.Target{{
+		Name: "manylinux_2_17_x86_64", With: []string{"beads==1.0", "other==2.0", "beads==3.0"},
+	}}
+	r.Findings = []result.Finding{{
+		Rule: "type-size-changed", Severity: result.Error, Artifact: wheel, Package: "beads",
+		Target: "manylinux_2_17_x86_64", Object: "widget/_ext.so", Raises: "ValueError",
+	}}
+	cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
+	p := r.Causes[0].Reproduce
+	if p == nil || !strings.Contains(string(p.Venv), " "+file+" beads==3.0 && ") {
+		t.Errorf("%+v", p)
 	}
 }
 

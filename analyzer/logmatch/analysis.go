@@ -157,6 +157,12 @@ func (w *matcher) withoutEvidence(
 		w.tag(d, out, report)
 		return
 	}
+	if f := w.explaining(d.Rule, analyzer.Warning, report); f != nil {
+		confirm(out, f)
+		d.Cause, d.Fixes = buildlog.CauseArtifact, merge(f.Fixes, d.Fixes)
+		d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]
+		return
+	}
 	switch {
 	case d.Object != "":
 		out.Why = path.Base(d.Object) + " is not one of the given files"
@@ -182,16 +188,32 @@ func (w *matcher) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *ana
 	if d.Rule == "pip-wheel-not-supported" {
 		return
 	}
-	for i := range report.Findings {
-		if f := &report.Findings[i]; f.Severity == analyzer.Error &&
-			w.explains(f, d.Class) {
-			out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library,
-				f.Message
-			out.Targets, out.Rules = []string{f.Target}, []string{f.Rule}
-			return
-		}
+	if f := w.explaining(d.Class, analyzer.Error, report); f != nil {
+		confirm(out, f)
+		return
 	}
 	out.Why = "No given wheel has an error about its tag"
+}
+
+// explaining returns the most severe finding of a rule that explains a message of the log, or its
+// class; nil if none has at least the severity.
+func (w *matcher) explaining(
+	message string, least analyzer.Severity, report *analyzer.Report,
+) (found *analyzer.Finding) {
+	for i := range report.Findings {
+		f := &report.Findings[i]
+		if f.Severity.Rank() >= least.Rank() && w.explains(f, message) &&
+			(found == nil || f.Severity.Rank() > found.Severity.Rank()) {
+			found = f
+		}
+	}
+	return found
+}
+
+// confirm says that a finding is about the error.
+func confirm(out *buildlog.Analysis, f *analyzer.Finding) {
+	out.Verdict, out.Object, out.Library, out.Why = buildlog.Confirmed, f.Object, f.Library, f.Message
+	out.Targets, out.Rules = []string{f.Target}, []string{f.Rule}
 }
 
 // adopt adds the fixes of findings about the same error, which were tried.

@@ -30,6 +30,7 @@ other modules that exchange structures of a library of which each has a copy.`,
 		Kind:    cause.WrongPackage,
 		Subject: func(f *analyzer.Finding) (string, bool) { return f.Package, false },
 	},
+	Explains:   []string{"libxml2-mismatch"},
 	References: []string{"xmlsec, src/lxml.c, PyXmlSec_CheckLxmlLibraryVersion"},
 	Check:      checkLibxml2,
 }

@@ -45,6 +45,7 @@ happen to work.`,
 		Kind:    cause.WrongPackage,
 		Subject: func(*analyzer.Finding) (string, bool) { return "numpy", false },
 	},
+	Explains: []string{"numpy-abi"},
 	References: []string{
 		"NumPy 2.0 migration guide, C-API changes",
 		"numpy/core/code_generators/generate_numpy_api.py",

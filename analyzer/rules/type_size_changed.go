@@ -34,6 +34,7 @@ a rule of its own, numpy-abi-mismatch.`,
 		Kind:    cause.WrongPackage,
 		Subject: func(f *analyzer.Finding) (string, bool) { return f.Package, false },
 	},
+	Explains:   []string{"cython-api"},
 	References: []string{"Cython/Utility/ImportExport.c, __Pyx_ImportType"},
 	Check:      checkTypeSizes,
 }
