@@ -5,6 +5,8 @@ import (
 	"io"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // A text that somebody pasted may have been folded by a terminal or a mail program: a message is
@@ -17,6 +19,11 @@ const (
 
 // widths are those of terminals and mail programs.
 var widths = []int{72, 76, 78, 79, 80, 100, 120, 132, 160}
+
+// begins matches the start of a line that continues no other one.
+var begins = lazyregexp.New(
+	`^(?:collect2|clang(?:\+\+)?|gcc|g\+\+|cc|c\+\+|g?make(?:\[\d+\])?|ninja|npm|error|warning|` +
+		`(?:\S*/)?ld(?:\.\w+)?)\b[^\n]*: |^Traceback `)
 
 // folded is a text whose lines were joined.
 type folded struct {
@@ -48,6 +55,9 @@ func unfold(text []byte, hard bool) (f *folded, sure bool) {
 		for ; i+1 < len(lines) && len(lines[i+1]) > 0; i++ {
 			n := utf8.RuneCount(lines[i])
 			next := lines[i+1]
+			if begins.Match(next) {
+				break
+			}
 			if hard {
 				if n != width {
 					break
@@ -71,8 +81,9 @@ func unfold(text []byte, hard bool) (f *folded, sure bool) {
 }
 
 // readUnfolded returns what a text contains if its lines are joined, instead of what was read of it
-// as it is: if nothing was found, or if the first message is in a line that was folded for sure, or if
-// it is the only one and has more fields with the lines around it. The line numbers are those of the text.
+// as it is: if nothing was found, or if the first message is in a line that was folded for sure, or
+// if it is the only one and has more fields with the lines around it. The line numbers are those of
+// the text.
 func readUnfolded(text []byte, plain Result) (Result, error) {
 	for _, hard := range []bool{true, false} {
 		f, sure := unfold(text, hard)

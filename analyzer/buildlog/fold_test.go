@@ -83,6 +83,13 @@ func TestNotFolded(t *testing.T) {
 		got.Diagnoses[0].Line != 2 {
 		t.Errorf("%+v %v", got.Diagnoses, err)
 	}
+	text = "/usr/bin/ld.gold: error: " + strings.Repeat("m", 55) + ".o: cannot make copy relocation " +
+		"for protected symbol 'dial_pos', defined in ./libdial.so\ncollect2: error: ld returned 1\n"
+	text = text[:25] + text[25+strings.IndexByte(text, '\n')-100:] // the line has 100 columns
+	got, err = Read(strings.NewReader(text))
+	if err != nil || len(got.Diagnoses) != 1 || got.Diagnoses[0].Library != "./libdial.so" {
+		t.Errorf("%s\n%+v %v", text, got.Diagnoses, err)
+	}
 	long := strings.Repeat("x", maxFolded) + "\n" + foldAt("./meter: error while loading shared "+
 		"libraries: libgain.so.2: cannot open shared object file: No such file or directory\n", 80)
 	if got, err := Read(strings.NewReader(long)); err != nil || len(got.Diagnoses) != 0 {
