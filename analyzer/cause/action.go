@@ -39,7 +39,7 @@ func (t *Text) ship(x Task) string {
 	case t.kind.NotShipped:
 		return ""
 	case t.undecided():
-		return "Whether this " + what + " may be shipped is not known."
+		return "Whether this " + what + " may be shipped is not known: " + t.why() + "."
 	case t.cause.Severity == result.Error && x.Only != "":
 		return "Do not ship this " + what + " for " + x.Only + "."
 	case t.cause.Severity == result.Error && x.Today != "":
@@ -54,7 +54,24 @@ func (t *Text) ship(x Task) string {
 		return "By its tag, pip also installs this wheel where it fails: correct the tag before you " +
 			"publish it."
 	}
-	return "This " + what + " may be shipped, but should be improved."
+	return "This " + what + " may be shipped" + t.onDistributions() + ", but should be improved."
+}
+
+// onDistributions names the targets if all are distributions, after what is true of only these; ""
+// if one is that of a tag.
+func (t *Text) onDistributions() string {
+	var names set[string]
+	for _, x := range t.report.Targets {
+		p, err := platform.Lookup(x.Name, platform.Architecture(x.Name))
+		if err != nil || p.Kind != platform.Distribution {
+			return ""
+		}
+		names.add(platform.Title(x.Name))
+	}
+	if names.list == nil {
+		return ""
+	}
+	return " for " + Listed(names.list, 3, 40, "platform")
 }
 
 // undecided reports whether it is not known if the artifact may be shipped: what is missing may be
@@ -63,6 +80,17 @@ func (t *Text) ship(x Task) string {
 func (t *Text) undecided() bool {
 	return t.unknown() ||
 		t.cause.Severity != result.Error && !t.report.Complete(t.artifact.Path)
+}
+
+// why says what is missing for an answer, after a colon.
+func (t *Text) why() string {
+	switch {
+	case t.refusedByPip():
+		return "it was checked with versions that it does not allow"
+	case t.unknown():
+		return "what it needs may be in a package that could not be looked up"
+	}
+	return "not everything was read"
 }
 
 // promised reports whether the artifact fails only on the platform of a tag, and the user named

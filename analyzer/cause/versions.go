@@ -336,13 +336,13 @@ func (t *Text) works() string {
 }
 
 // today says which version of a dependency a fresh install takes if the artifact fails with the
-// newest one that it allows: "pip install tool==1.0 takes numpy 2.4.6 or later, with which it
-// fails". It is "" if it works with the newest one.
+// newest one that it allows: "pip install tool==1.0 takes numpy 2.4.6 (or newer) today,
+// with which it fails". It is "" if it works with the newest one.
 func (t *Text) today() string {
 	for _, f := range t.all {
 		if r := f.Range; r != nil && r.Fails == packages.Highest && t.artifact.wheel() {
 			install := "pip install " + t.artifact.own + "==" + t.artifact.Wheel.Version
-			return fmt.Sprintf("%s takes %s %s or later today, with which it fails", install, r.Package,
+			return fmt.Sprintf("%s takes %s %s (or newer) today, with which it fails", install, r.Package,
 				r.Highest)
 		}
 	}

@@ -210,8 +210,12 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		nowhere = f.Message
 	}
 	if p.Platform.Library(needed) != nil {
-		f.Message = fmt.Sprintf("%s needs %s, which is not in the artifact, and which not every system "+
-			"of %s has", v.Path, needed, p.Platform.Name)
+		where := "not every system of " + p.Platform.Name + " has"
+		if p.Platform.Kind == platform.Distribution {
+			where = p.Platform.Name + " has only if a package is installed"
+		}
+		f.Message = fmt.Sprintf("%s needs %s, which is not in the artifact, and which %s", v.Path, needed,
+			where)
 	}
 	add := func(severity analyzer.Severity, format string, args ...any) {
 		f.Headline = cmp.Or(f.Headline, f.Message)

@@ -66,9 +66,10 @@ func checkMinimumOS(p *analyzer.Pass) {
 			continue
 		}
 		f := analyzer.Finding{
-			Object:  i.Name,
-			Version: built.String(),
-			Chain:   chainTo(p, i),
+			Object:   i.Name,
+			Version:  built.String(),
+			Chain:    chainTo(p, i),
+			Headline: fmt.Sprintf("built for macOS %v, but %s%s", built, claim, macOSName(p)),
 			Message: fmt.Sprintf("%s%s is built for macOS %v, but %s%s",
 				i.Name, inSlice(p, i.Name), built, claim, macOSName(p)),
 		}

@@ -116,8 +116,7 @@ var (
 	ssh2      = lazyregexp.New(`SSH-2\.0-libssh2_([0-9]+\.[0-9]+\.[0-9]+)\r`)
 )
 
-// projects are libraries that wheels bundle. Each line was compared with files of at least two
-// releases.
+// projects are libraries that wheels bundle, with where their files show the version.
 var projects = []project{
 	{
 		files: []string{"libcrypto", "libssl"}, suffix: 3, text: openssl,

@@ -2,6 +2,7 @@ package causetext
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -117,7 +118,7 @@ func elsewhere(r *analyzer.Report) string {
 	return fmt.Sprintf("; no error was found on the other %d platforms that were checked", len(works))
 }
 
-// these names the artifacts of causes: "this wheel", "these files".
+// these names the artifacts of causes: "this wheel", "these files", or one of several by its name.
 func these(r *analyzer.Report, causes []*analyzer.Cause) string {
 	of := map[string]bool{}
 	for _, c := range causes {
@@ -134,8 +135,13 @@ func these(r *analyzer.Report, causes []*analyzer.Cause) string {
 			noun = "file"
 		}
 	}
-	if len(of) > 1 {
+	switch {
+	case len(of) > 1:
 		return "these " + noun + "s"
+	case len(of) == 1 && len(r.Artifacts) > 1 && !r.Environment:
+		for a := range of {
+			return path.Base(a)
+		}
 	}
 	return "this " + noun
 }

@@ -84,7 +84,7 @@ func TestPictures(t *testing.T) {
 		most            int // height in pixels
 	}{
 		{"one", "a1", "warp-lang 1.5.0", browser.View{Width: 900}, 1600},
-		{"one-phone", "a1", "warp-lang 1.5.0", browser.View{Width: 390}, 2600},
+		{"one-phone", "a1", "warp-lang 1.5.0", browser.View{Width: 390}, 2700},
 		{"one-dark", "a1", "pow@GLIBC_2.29", browser.View{Width: 900, Dark: true}, 1600},
 		{"one-print", "a1", "pow@GLIBC_2.29", browser.View{Width: 700, Print: true}, 2600},
 		{"five", "a5", "5 wheels", browser.View{Width: 900}, 4500},
