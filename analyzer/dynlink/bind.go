@@ -91,7 +91,12 @@ func (b Bindings) To(kind Kind) iter.Seq[Binding] {
 // Bind resolves every import in a scope, like a load with RTLD_NOW (Python's default). With
 // musl (ldso/dynlink.c) versions are ignored, and libc provides the names of its functions for
 // large files: it defined them until 1.2.3, and its loader maps them since then.
-func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
+//
+// needs are the versions that the object needs. If one that is marked as weak is missing, glibc only
+// warns, and a weak reference to it is not bound; nil if none is known to be weak.
+func (e *Environment) Bind(
+	imports *elfobj.Imports, scope []*Library, needs []elfobj.VersionNeed,
+) Bindings {
 	musl := e.Libc == "musl"
 	p := e.providers
 	queries := p.names.Of(imports, musl)
@@ -122,7 +127,11 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 			}
 		}
 		if known && versioned && !p.hasVersion(scope[provider], i.Version) {
-			out.set(n, NoVersion, provider)
+			outcome := NoVersion
+			if i.Weak && weakVersion(needs, i) {
+				outcome = WeakUndefined
+			}
+			out.set(n, outcome, provider)
 			continue
 		}
 		if k := p.first(queries[n]); k >= 0 {
@@ -149,6 +158,14 @@ func (e *Environment) Bind(imports *elfobj.Imports, scope []*Library) Bindings {
 		}
 	}
 	return out
+}
+
+// weakVersion reports whether the version of an import is marked as weak (VER_FLG_WEAK).
+func weakVersion(needs []elfobj.VersionNeed, i elfobj.Import) bool {
+	return slices.ContainsFunc(needs, func(n elfobj.VersionNeed) bool {
+		return n.Library == i.Library && slices.Contains(n.Versions,
+			elfobj.NeededVersion{Name: i.Version, Weak: true})
+	})
 }
 
 const none = -1

@@ -109,7 +109,7 @@ func TestBind(t *testing.T) {
 				t.Fatal(err)
 			}
 			env := dynlink.NewEnvironment(c.libc, ls, nil, nil)
-			b := env.Bind(o.Imports, env.Load(ls[0]).Scope()).At(0)
+			b := env.Bind(o.Imports, env.Load(ls[0]).Scope(), nil).At(0)
 			by := ""
 			if b.Provider != nil {
 				by = b.Provider.Path
@@ -166,7 +166,7 @@ func TestBindManyLibraries(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := dynlink.NewEnvironment("glibc", ls, nil, nil)
-	for b := range env.Bind(o.Imports, env.Load(ls[0]).Scope()).All() {
+	for b := range env.Bind(o.Imports, env.Load(ls[0]).Scope(), nil).All() {
 		switch {
 		case strings.HasPrefix(b.Import.Library, "none"):
 			if b.Outcome != dynlink.NoSymbol || b.Provider != nil {

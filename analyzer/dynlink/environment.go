@@ -6,7 +6,7 @@
 //
 //	env := dynlink.NewEnvironment("glibc", libraries, host, nil)
 //	loading := env.Load(object)
-//	bindings := env.Bind(object.Imports, loading.Scope())
+//	bindings := env.Bind(object.Imports, loading.Scope(), object.VersionNeeds)
 //
 // The algorithms follow glibc's ld.so (elf/dl-load.c, dl-lookup.c, dl-version.c) and musl's
 // ldso/dynlink.c. The package executes nothing and opens no files itself.

@@ -39,7 +39,7 @@ func TestBindToNearestExports(t *testing.T) {
 		)
 		e := dynlink.NewEnvironment("glibc", []*dynlink.Library{l}, nil, nil)
 		if got := e.Bind(elfobj.NewImports(elfobj.Import{Name: c.symbol}),
-			[]*dynlink.Library{l}).At(0).Outcome; got != c.want {
+			[]*dynlink.Library{l}, nil).At(0).Outcome; got != c.want {
 			t.Errorf("%s, like %d: %s, want %s", c.symbol, c.like.Len(), got, c.want)
 		}
 	}

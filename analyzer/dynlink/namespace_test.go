@@ -66,7 +66,7 @@ func TestNamespaceOfAnotherPackage(t *testing.T) {
 			}
 			root := FromObject("_m.so", o)
 			e := NewEnvironment("glibc", append([]*Library{root}, c.libraries...), nil, nil)
-			got := e.Bind(o.Imports, e.Load(root).Scope()).At(0)
+			got := e.Bind(o.Imports, e.Load(root).Scope(), nil).At(0)
 			if got.Outcome != c.want {
 				t.Errorf("got %s, want %s", got.Outcome, c.want)
 			}

@@ -236,7 +236,8 @@ func (x *packageSet) bind(
 			continue
 		}
 		v.bound = &bound{bind: func() dynlink.Bindings {
-			return environment(process{}).Bind(rebound(v, s), x.scope(v.Loading, v.Library))
+			return environment(process{}).Bind(rebound(v, s), x.scope(v.Loading, v.Library),
+				v.VersionNeeds)
 		}}
 	}
 	known := map[*dynlink.Library]bool{}
@@ -251,7 +252,7 @@ func (x *packageSet) bind(
 				Library: l,
 				Users:   x.users[l],
 				bound: &bound{bind: func() dynlink.Bindings {
-					return environment(process{}).Bind(l.Imports, x.scope(v.Loading, l))
+					return environment(process{}).Bind(l.Imports, x.scope(v.Loading, l), nil)
 				}},
 			})
 		}

@@ -209,7 +209,7 @@ func (e *imagined) says(step, really string) (text string, asked bool) {
 		if slices.Contains(e.process, f.Library) {
 			continue
 		}
-		for b := range env.Bind(e.objects[f.Library].Imports, loading.Scope()).All() {
+		for b := range env.Bind(e.objects[f.Library].Imports, loading.Scope(), nil).All() {
 			switch object := "/" + f.Library.Path; {
 			case b.Import.Name == "dlopen":
 			case b.Outcome == dynlink.NoVersion:
