@@ -92,8 +92,8 @@ func (b Bindings) To(kind Kind) iter.Seq[Binding] {
 // musl (ldso/dynlink.c) versions are ignored, and libc provides the names of its functions for
 // large files: it defined them until 1.2.3, and its loader maps them since then.
 //
-// needs are the versions that the object needs. If one that is marked as weak is missing, glibc only
-// warns, and a weak reference to it is not bound; nil if none is known to be weak.
+// needs are the versions that the object needs. If one that is marked as weak is missing, glibc
+// only warns, and a weak reference to it is not bound; nil if none is known to be weak.
 func (e *Environment) Bind(
 	imports *elfobj.Imports, scope []*Library, needs []elfobj.VersionNeed,
 ) Bindings {
