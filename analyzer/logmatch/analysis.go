@@ -157,7 +157,10 @@ func (w *matcher) withoutEvidence(
 		w.tag(d, out, report)
 		return
 	}
-	if f := w.explaining(d.Rule, analyzer.Warning, report); f != nil {
+	if f := w.explaining(d.Rule, analyzer.Warning, report, func(f *analyzer.Finding) bool {
+		return (d.Object == "" || isObject(d.Object, f.Object)) &&
+			(d.Symbol == "" || d.Symbol == f.Symbol || d.Symbol == f.Type)
+	}); f != nil {
 		confirm(out, f)
 		d.Cause, d.Fixes = buildlog.CauseArtifact, merge(f.Fixes, d.Fixes)
 		d.Fixes = d.Fixes[:min(len(d.Fixes), maxFixes)]
@@ -188,7 +191,7 @@ func (w *matcher) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *ana
 	if d.Rule == "pip-wheel-not-supported" {
 		return
 	}
-	if f := w.explaining(d.Class, analyzer.Error, report); f != nil {
+	if f := w.explaining(d.Class, analyzer.Error, report, nil); f != nil {
 		confirm(out, f)
 		return
 	}
@@ -196,13 +199,16 @@ func (w *matcher) tag(d *buildlog.Diagnosis, out *buildlog.Analysis, report *ana
 }
 
 // explaining returns the most severe finding of a rule that explains a message of the log, or its
-// class; nil if none has at least the severity.
+// class; nil if none has at least the severity. about reports whether a finding is about what the
+// message names; nil = all are.
 func (w *matcher) explaining(
 	message string, least analyzer.Severity, report *analyzer.Report,
+	about func(*analyzer.Finding) bool,
 ) (found *analyzer.Finding) {
 	for i := range report.Findings {
 		f := &report.Findings[i]
 		if f.Severity.Rank() >= least.Rank() && w.explains(f, message) &&
+			(about == nil || about(f)) &&
 			(found == nil || f.Severity.Rank() > found.Severity.Rank()) {
 			found = f
 		}

@@ -96,6 +96,9 @@ type Finding struct {
 	// Raises is the exception that Python raises when Object is imported, "ValueError: …"; "" for a
 	// message of a loader, and if it is not known.
 	Raises string `json:"-"`
+	// Type is the type of another package that Object was built with, as Raises names it; "" for a
+	// finding that is not about one.
+	Type string `json:"-"`
 	// NoVersion is set if Library has no symbol of Version: then the loader reports the version.
 	NoVersion bool `json:"-"`
 	// RevealedBy is the requirement of the fix with which it occurs, because the fix provides a

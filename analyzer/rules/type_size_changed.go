@@ -50,7 +50,7 @@ func checkTypeSizes(p *analyzer.Pass) {
 			reported[r.Name] = true
 			p.Report(
 				analyzer.Finding{
-					Object: v.Path, Package: r.Name, Chain: []string{v.Path, r.Name},
+					Object: v.Path, Package: r.Name, Type: u.Name(), Chain: []string{v.Path, r.Name},
 					BuiltWith: fmt.Sprintf("a %s whose type %s has %d bytes", r.Name, u.Name(), u.Size),
 					FailsWith: r.ID().String(),
 					Raises: "ValueError: " + u.Name() + " size changed, may indicate binary incompatibility. " +
