@@ -30,8 +30,6 @@ type Environment struct {
 	// download. They are listed in the report.
 	Listed []Artifact
 	With   []string // all packages, as NAME==VERSION
-	// Implied are those of With that no file names: an installer adds them, because others need them.
-	Implied []string
 	// Uses are packages whose libraries the wheels use, even if they require them only with an extra.
 	Uses []string
 	// Origins are the places of the requirements in With, by their text.
@@ -339,8 +337,8 @@ func (e *Environment) addPins(pins map[string]cause.Pin) {
 	add := func(name, version string, at Origin) {
 		if p, had := pins[name]; (!had || p.Implied) && name != "" {
 			pins[name] = cause.Pin{
-				Version: version, File: at.File, Line: at.Line, Installed: at.Installed,
-				Implied:  slices.Contains(e.Implied, name+"=="+version),
+				Version: version, File: at.File, Line: at.Line,
+				Installed: at.Installed, Implied: at.Implied,
 				Declared: lockfile.Of(e.Declared, name),
 			}
 		}

@@ -51,6 +51,8 @@ type Origin struct {
 	// Installed is set if File is the metadata of an installed package: relative to the root of its
 	// system, or as displayed.
 	Installed bool
+	// Implied is set for a package that no file names: another one needs it, and File leads to that.
+	Implied bool
 }
 
 // String returns FILE:LINE, or "--with" for the zero value.

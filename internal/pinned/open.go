@@ -188,10 +188,9 @@ func (e *Pinned) collect(w *Wheels, all []opening, matched []string) {
 		} else {
 			w.With = append(w.With, o.pin.Requirement)
 		}
-		if o.pin.For != "" {
-			w.Implied = append(w.Implied, o.pin.Requirement)
+		w.Origins[o.pin.Requirement] = analyzer.Origin{
+			File: o.pin.File, Line: o.pin.Line, Implied: o.pin.For != "",
 		}
-		w.Origins[o.pin.Requirement] = analyzer.Origin{File: o.pin.File, Line: o.pin.Line}
 		if errors.Is(o.err, packages.ErrUnknown) {
 			o.err = fmt.Errorf("%w%s", o.err, e.elsewhere(o.pin))
 		}

@@ -1,16 +1,15 @@
 package pinned
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
@@ -115,10 +114,11 @@ func (e *Pinned) resolve(
 
 // imply adds the packages of a set that no file names to Pins.
 func (e *Pinned) imply(set *packages.Set, names map[string]Pin) {
+	from := neededBy(set, names)
 	var added, unknown []string
 	add := func(id packages.ID) {
-		p := Pin{Pin: lockfile.Pin{Requirement: id.String()}}
-		p.File, p.For = requiring(set, id.Name, names)
+		p := from[id.Name]
+		p.Requirement = id.String()
 		e.Pins, added = append(e.Pins, p), append(added, p.Requirement)
 	}
 	for _, r := range set.Releases {
@@ -143,29 +143,35 @@ func (e *Pinned) imply(set *packages.Set, names map[string]Pin) {
 	}
 	note("not in the file, but needed by its packages, so checked at the versions that pip would "+
 		"install today: ", added)
-	note("not in the file, but needed by its packages, and not found in the index, so not checked: ",
+	note("not in the file, but needed by its packages, and could not be looked up, so not checked: ",
 		unknown)
 }
 
-// requiring returns the first package of a set that requires another one, as NAME==VERSION, and the
-// file that leads to it: that of the package, or of one that requires it.
-func requiring(set *packages.Set, name string, names map[string]Pin) (file, id string) {
-	seen := map[string]bool{}
-	for at := name; !seen[at]; {
-		seen[at] = true
-		for _, r := range set.Releases {
-			if !seen[r.Name] && slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
-				return q.Name == at
-			}) {
-				at, id = r.Name, cmp.Or(id, r.ID().String())
-				break
-			}
-		}
-		if p, listed := names[at]; listed {
-			return p.File, id
+// neededBy returns a pin without a version for each package that the packages of files need and no
+// file names: File is the one that leads to it, and For the package that needs it.
+func neededBy(set *packages.Set, names map[string]Pin) map[string]Pin {
+	releases := map[string]*packages.Release{}
+	var work []string
+	for _, r := range set.Releases {
+		releases[r.Name] = r
+		if _, listed := names[r.Name]; listed {
+			work = append(work, r.Name)
 		}
 	}
-	return "", cmp.Or(id, "a package")
+	from := maps.Clone(names)
+	for ; len(work) > 0; work = work[1:] {
+		r := releases[work[0]]
+		if r == nil {
+			continue
+		}
+		for _, q := range r.Requires {
+			if _, known := from[q.Name]; !known {
+				from[q.Name] = Pin{File: from[r.Name].File, For: r.ID().String()}
+				work = append(work, q.Name)
+			}
+		}
+	}
+	return from
 }
 
 // chosenIn returns the version of a package in a set, also of one that is published as source only.

@@ -65,7 +65,7 @@ func TestImplied(t *testing.T) {
 			"glue==1.0 needed by beads==1.0, thread==3.0 needed by beads==1.0",
 			"not in the file, but needed by its packages, so checked at the versions that pip would " +
 				"install today: thread==3.0, glue==1.0; not in the file, but needed by its packages, and " +
-				"not found in the index, so not checked: wax",
+				"could not be looked up, so not checked: wax",
 		},
 		{
 			"a constraint, and extras of what is not in the file", "beads==1.0\n-c limits.txt\n",
