@@ -2,7 +2,6 @@ package comment
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -145,7 +144,7 @@ func summary(in Input, v view) string {
 	}
 	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
 	compared := assetList(in, v) + abiSections(in.Report)
-	tail := unreadList(v.unread) + noteList(otherNotes(in.Report)) + acceptedList(v.accepted) +
+	tail := unreadList(v.unread) + noteList(in.Report.OtherNotes()) + acceptedList(v.accepted) +
 		acceptedMissingList(in.AcceptedMissing) + skippedList(in.Report.Skipped) + targets(in.Report) +
 		link(in, "\n", "The full report") + foot(in.Report)
 	old := existingList(in, v, maxOutput/8)
@@ -188,13 +187,6 @@ func where(in Input) string {
 		return ", not shown here"
 	}
 	return ", in [the report](" + in.DetailsURL + ")"
-}
-
-// otherNotes returns the notes of a report that its first lines do not have.
-func otherNotes(r *analyzer.Report) []string {
-	return slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool {
-		return slices.Contains(r.Refused, n)
-	})
 }
 
 // lead returns the verdict in one or two sentences.

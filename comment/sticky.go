@@ -61,7 +61,7 @@ func sticky(in Input, v view) string {
 	}
 	tail := missingList(in.Missing) + unreadList(v.unread) + existingList(in, v, maxBody/16) +
 		acceptedList(v.accepted) + acceptedMissingList(in.AcceptedMissing) +
-		noteList(otherNotes(in.Report))
+		noteList(in.Report.OtherNotes())
 	if quiet { // so that the comment is not updated; the check run has the link
 		in.DetailsURL = ""
 	}

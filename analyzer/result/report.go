@@ -199,6 +199,13 @@ func (r *Report) AddNote(text string) {
 	}
 }
 
+// OtherNotes returns the notes that are not in Refused, which reports show in their first lines.
+func (r *Report) OtherNotes() []string {
+	return slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool {
+		return slices.Contains(r.Refused, n)
+	})
+}
+
 // AddRefused adds a note about packages that pip refuses to install together.
 func (r *Report) AddRefused(text string) {
 	r.AddNote(text)

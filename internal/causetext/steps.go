@@ -209,38 +209,45 @@ func (w *stepWriter) lines(c *analyzer.Cause, x analyzer.CauseFix) []string {
 
 // state is FixState, with what the word "tried" means where it is first used.
 func (w *stepWriter) state(c *analyzer.Cause, x analyzer.CauseFix) string {
-	s := FixState(c, x)
-	if rest, ok := strings.CutPrefix(s, tried+": "); ok && !w.tried {
-		w.tried = true
-		return tried + " on a copy: " + rest
+	if !x.Verified || len(c.Findings) == 0 || w.tried {
+		return FixState(c, x)
 	}
-	return s
+	w.tried = true
+	return fixState(c, x, tried+" on a copy")
 }
 
-const tried = "tried"
+const (
+	tried    = "tried"
+	notTried = "not tried"
+)
 
 // FixState says whether a fix was tried, and what is left of the cause after it.
-func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
+func FixState(c *analyzer.Cause, x analyzer.CauseFix) string { return fixState(c, x, tried) }
+
+// fixState is FixState. how is what is said of a fix that was tried.
+func fixState(c *analyzer.Cause, x analyzer.CauseFix, how string) string {
 	n := len(c.Findings)
 	part := fmt.Sprintf("%d of the %d findings of this cause", x.Clears, n)
 	switch {
 	case x.Verified && n == 0: // read from a log
-		return tried
+		return how
 	case x.Verified && x.Clears < n:
-		return tried + ": " + part + " are gone"
+		return how + ": " + part + " are gone"
 	case x.Verified:
-		return tried + ": this cause is gone"
+		return how + ": this cause is gone"
 	case x.Clears < n:
-		return "not tried; for " + part
+		return notTried + "; for " + part
 	}
-	return "not tried"
+	return notTried
 }
 
 // BriefState is FixState in fewer words, for an alternative.
 func BriefState(c *analyzer.Cause, x analyzer.CauseFix) string {
-	s, _, _ := strings.Cut(FixState(c, x), ": ")
+	s := notTried
+	if x.Verified {
+		s = tried
+	}
 	if n := len(c.Findings); x.Clears < n {
-		s, _, _ = strings.Cut(s, ";")
 		s += fmt.Sprintf(", for %d of %d findings", x.Clears, n)
 	}
 	return s

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
@@ -73,9 +72,7 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	}
 	line("Could not be read", len(r.Unread), file(r.Unread))
 	line("Not checked", len(r.Skipped), file(r.Skipped))
-	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool {
-		return slices.Contains(r.Refused, n) // the summary has it
-	})
+	notes := r.OtherNotes() // the summary has the others
 	line("Notes", len(notes), func(i int) string { return mdsafe.Prose(notes[i]) })
 	if len(r.Causes) > 0 {
 		blocks = append(blocks, "\n"+causetext.Key+" [How to read a report]("+causetext.ReadURL+").\n")

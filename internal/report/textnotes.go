@@ -119,10 +119,8 @@ func (p *textPrinter) notes() [][]string {
 		}
 		add("note", text)
 	}
-	for _, n := range r.Notes {
-		if !slices.Contains(r.Refused, n) { // the second line has it
-			add("note", mdsafe.Visible(n))
-		}
+	for _, n := range r.OtherNotes() { // the second line has the others
+		add("note", mdsafe.Visible(n))
 	}
 	return out
 }
