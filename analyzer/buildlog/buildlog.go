@@ -42,11 +42,11 @@ func Read(r io.Reader) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line 1: %w", err)
 	}
-	start, whole, err := beginning(text)
+	start, err := io.ReadAll(io.LimitReader(text, maxFolded+1))
 	if err != nil {
 		return Result{}, fmt.Errorf("read log at line 1: %w", err)
 	}
-	if !whole {
+	if len(start) > maxFolded {
 		return readLines(io.MultiReader(bytes.NewReader(start), text))
 	}
 	plain, err := readLines(bytes.NewReader(start))

@@ -2,7 +2,6 @@ package buildlog
 
 import (
 	"bytes"
-	"io"
 	"slices"
 	"unicode/utf8"
 
@@ -127,10 +126,4 @@ func adds(d, to *Diagnosis) bool {
 		more = more || f[0] != f[1]
 	}
 	return more && d.Rule == to.Rule
-}
-
-// beginning reads at most maxFolded bytes. whole reports whether that is all.
-func beginning(r io.Reader) (text []byte, whole bool, err error) {
-	text, err = io.ReadAll(io.LimitReader(r, maxFolded+1))
-	return text, len(text) <= maxFolded, err
 }

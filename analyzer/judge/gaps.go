@@ -480,14 +480,12 @@ func (a *packageSet) dependsOn(name string) bool {
 }
 
 // comparesUnread reports whether an object compares what it was built with, such as types, with a
-// package that was not read. The names of the module and of the package decide: see mayHave. NumPy
-// and the standard library have the same types in every release, or rules of their own.
+// package that was not read. The names of the module and of the package decide: see mayHave.
 func (a *packageSet) comparesUnread(name string) bool {
 	if a.Release(name) != nil {
 		return false
 	}
-	own := map[string]bool{"numpy": true, "builtins": true, "__builtin__": true, "array": true,
-		"datetime": true}
+	own := map[string]bool{}
 	top := func(module, separator string) string {
 		first, _, _ := strings.Cut(module, separator)
 		return first

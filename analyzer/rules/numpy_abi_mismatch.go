@@ -117,14 +117,10 @@ func checkNumPyOfOthers(p *analyzer.Pass, version string, sure bool) {
 			releases = append(releases, packages.ID{Name: u.Package, Version: v.String()})
 		}
 	}
-	own := ""
-	if w := p.Facts.Wheel; w != nil {
-		own = pkgmeta.Normalize(w.Name)
-	}
 	for _, r := range releases {
 		module := packages.History().BuiltForNumPy1(r)
-		if module == "" || r.Name == own { // a lock file may pin the wheel itself
-			continue
+		if module == "" || p.Facts.Wheel != nil && r.Name == pkgmeta.Normalize(p.Facts.Wheel.Name) {
+			continue // a lock file may pin the wheel itself
 		}
 		f := analyzer.Finding{
 			Object: r.String(), Package: "numpy", Chain: []string{r.String(), "numpy"},

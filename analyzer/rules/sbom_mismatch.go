@@ -56,7 +56,7 @@ invalid files, versions of other libraries, and files over a limit (8 MiB, 10,00
 
 func checkSBOM(p *analyzer.Pass) {
 	in, name := p.Facts.Inside, p.Facts.Wheel
-	if in == nil || name == nil {
+	if in == nil || name == nil || len(in.SBOMs) == 0 {
 		return
 	}
 	var paths []string
