@@ -39,12 +39,17 @@ func foldWords(text string, n int) string {
 // A folded text has the same first message, at the line where it begins.
 func TestFolded(t *testing.T) {
 	for _, text := range []string{
-		"./meter: error while loading shared libraries: libgain.so.2: cannot open shared object file: No such file or directory\n",
-		"ERROR: ld.so: object '/opt/lib/libturbo.so.2' from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored.\n",
+		"./meter: error while loading shared libraries: libgain.so.2: cannot open shared object " +
+			"file: No such file or directory\n",
+		"ERROR: ld.so: object '/opt/lib/libturbo.so.2' from LD_PRELOAD cannot be preloaded " +
+			"(cannot open shared object file): ignored.\n",
 		"Traceback (most recent call last):\n  File \"run.py\", line 1, in <module>\n    import gain\n" +
-			"ImportError: /lib64/libc.so.6: version `GLIBC_2.34' not found (required by /usr/lib/python3.11/site-packages/gain/_core.cpython-311-x86_64-linux-gnu.so)\n",
-		"java.lang.UnsatisfiedLinkError: /opt/app/native/libgain.so: libmeter.so.3: cannot open shared object file: No such file or directory\n",
-		"/usr/bin/ld: gain.o: relocation R_X86_64_PC32 against symbol `wave_table' can not be used when making a shared object; recompile with -fPIC\n",
+			"ImportError: /lib64/libc.so.6: version `GLIBC_2.34' not found (required by " +
+			"/usr/lib/python3.11/site-packages/gain/_core.cpython-311-x86_64-linux-gnu.so)\n",
+		"java.lang.UnsatisfiedLinkError: /opt/app/native/libgain.so: libmeter.so.3: cannot open " +
+			"shared object file: No such file or directory\n",
+		"/usr/bin/ld: gain.o: relocation R_X86_64_PC32 against symbol `wave_table' can not be used " +
+			"when making a shared object; recompile with -fPIC\n",
 	} {
 		want, err := Read(strings.NewReader(text))
 		if err != nil || len(want.Diagnoses) == 0 {

@@ -12,7 +12,8 @@ import (
 )
 
 // What Cython writes, as far as it matters here: the type of a module, and the specification of
-// one; a table of strings with their lengths; calls that import types, of one module and of several.
+// one; a table of strings with their lengths; calls that import types, of one module and of
+// several.
 const (
 	provider = `
 typedef struct {

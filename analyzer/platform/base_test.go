@@ -39,8 +39,9 @@ func TestBaseSystems(t *testing.T) {
 
 // Every library of the packages of a base image is found. The packages are those that the image
 // lists. What they provide was read for el10 and for openSUSE's libncurses6 (RPROVIDES); for the
-// other systems the libraries are those of the same packages. In RHEL 8's list are all packages of the image rockylinux 8 minimal, but for
-// libpeas and gobject-introspection, which only microdnf needs.
+// other systems the libraries are those of the same packages. In RHEL 8's list are all packages of
+// the image rockylinux 8 minimal, but for libpeas and gobject-introspection, which only microdnf
+// needs.
 func TestBaseImages(t *testing.T) {
 	const (
 		// ncurses-libs, krb5-libs

@@ -57,14 +57,20 @@ func TestDiffers(t *testing.T) {
 		want, where  string
 	}{
 		// as in real wheels
-		{rpm, "1.1.1k-18.el8_6", sbom.Shown{File: "libcrypto-64b40125.so.1.1.1k", Text: "1.1.1k"}, "", ""},
+		{
+			rpm, "1.1.1k-18.el8_6",
+			sbom.Shown{File: "libcrypto-64b40125.so.1.1.1k", Text: "1.1.1k"}, "", "",
+		},
 		{rpm, "1.1.1k-18.el8_6", sbom.Shown{File: "libssl-7f59e8e2.so.1.1.1k"}, "", ""},
 		{rpm, "1.0.6-28.el8_10", sbom.Shown{File: "libbz2-a1e77c99.so.1.0.6"}, "", ""},
 		{"", "4.7.2", sbom.Shown{File: "libtiff-20b7e810.so.6.3.0", Text: "4.7.2"}, "", ""},
 		{"", "2.5.4", sbom.Shown{File: "libopenjp2-e530e1bf.so.2.5.4"}, "", ""},
 		{rpm, "8.32-17.el7", sbom.Shown{File: "libpcre-9513aab5.so.1.2.0"}, "", ""},
 		// epochs and suffixes of distributions, missing parts
-		{"pkg:deb/debian/zlib1g", "1:1.2.11.dfsg-2+deb11u2", sbom.Shown{File: "libz-eb09ad1d.so.1.2.11"}, "", ""},
+		{
+			"pkg:deb/debian/zlib1g", "1:1.2.11.dfsg-2+deb11u2",
+			sbom.Shown{File: "libz-eb09ad1d.so.1.2.11"}, "", "",
+		},
 		{"pkg:apk/alpine/xz", "5.6.0-r0", sbom.Shown{File: "liblzma-eb09ad1d.so.5.6.0"}, "", ""},
 		{generic, "1.5", sbom.Shown{File: "libzstd-eb09ad1d.so.1.5.0"}, "", ""},
 		{generic, "v1.5.7", sbom.Shown{File: "libzstd-eb09ad1d.so.1.5.7"}, "", ""},
@@ -77,17 +83,34 @@ func TestDiffers(t *testing.T) {
 		{generic, "9.9", sbom.Shown{File: "libfoo-3a0647ea.so.1.2.3"}, "", ""},
 		// others
 		{rpm, "1.1.1g-15.el8", sbom.Shown{File: "libcrypto-64b40125.so.1.1.1k"}, "1.1.1k", sbom.ByName},
-		{generic, "3.5.8", sbom.Shown{File: "libcrypto-3a0647ea.so.3", Text: "3.5.9"}, "3.5.9", sbom.ByText},
+		{
+			generic, "3.5.8",
+			sbom.Shown{File: "libcrypto-3a0647ea.so.3", Text: "3.5.9"}, "3.5.9", sbom.ByText,
+		},
 		{generic, "1.5.6", sbom.Shown{File: "libzstd-eb09ad1d.so.1.5.7"}, "1.5.7", sbom.ByName},
 		// versions of symbols only say that a library is not older, and distributions add later ones
 		{
 			generic, "3.0.7",
-			sbom.Shown{File: "libcrypto-3a0647ea.so.3", Nodes: []string{"OPENSSL_3.0.0", "OPENSSL_3.2.0", "OPENSSL_3.0.9"}},
+			sbom.Shown{
+				File:  "libcrypto-3a0647ea.so.3",
+				Nodes: []string{"OPENSSL_3.0.0", "OPENSSL_3.2.0", "OPENSSL_3.0.9"},
+			},
 			"3.2.0", sbom.BySymbols,
 		},
-		{rpm, "3.0.7", sbom.Shown{File: "libcrypto-3a0647ea.so.3", Nodes: []string{"OPENSSL_3.2.0"}}, "", ""},
-		{generic, "3.5.1", sbom.Shown{File: "libcrypto-3a0647ea.so.3", Nodes: []string{"OPENSSL_3.2.0"}}, "", ""},
-		{generic, "1.1.1", sbom.Shown{File: "libcrypto-3a0647ea.so.1.1", Nodes: []string{"OPENSSL_1_1_0", "OPENSSL_1_1_1"}}, "", ""},
+		{
+			rpm, "3.0.7",
+			sbom.Shown{File: "libcrypto-3a0647ea.so.3", Nodes: []string{"OPENSSL_3.2.0"}}, "", "",
+		},
+		{
+			generic, "3.5.1",
+			sbom.Shown{File: "libcrypto-3a0647ea.so.3", Nodes: []string{"OPENSSL_3.2.0"}}, "", "",
+		},
+		{
+			generic, "1.1.1",
+			sbom.Shown{
+				File: "libcrypto-3a0647ea.so.1.1", Nodes: []string{"OPENSSL_1_1_0", "OPENSSL_1_1_1"},
+			}, "", "",
+		},
 	} {
 		got, where := sbom.Differs(sbom.Component{Version: c.listed, PURL: c.purl}, c.shown)
 		if got != c.want || where != c.where {

@@ -26,7 +26,8 @@ func TestParse(t *testing.T) {
 		{
 			`{"bomFormat":"CycloneDX","metadata":{"tools":[{"name":"a"},3,{"vendor":"x"},{"name":"b"}],
 			 "component":{"name":"p","version":"1","purl":"pkg:pypi/p@1","components":[{"name":"in"}]}},
-			 "components":[{"name":"x","version":"2","bom-ref":"r","components":[{"name":"y"}]},"no",{"name":7}]}`,
+			 "components":[{"name":"x","version":"2","bom-ref":"r","components":[{"name":"y"}]},"no",
+			 {"name":7}]}`,
 			sbom.Document{
 				Format: sbom.CycloneDX, Tools: []string{"a", "b"},
 				Subject:    sbom.Component{Name: "p", Version: "1", PURL: "pkg:pypi/p@1"},
@@ -72,7 +73,8 @@ func TestParseErrors(t *testing.T) {
 		{"{" + strings.Repeat(`"x`, 1), false, "not valid JSON"},
 	} {
 		d, err := sbom.Parse([]byte(c.text))
-		if err == nil || errors.Is(err, sbom.ErrLimit) != c.limit || !strings.Contains(err.Error(), c.says) {
+		if err == nil || errors.Is(err, sbom.ErrLimit) != c.limit ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%.60s: %+v, %v", c.text, d, err)
 		}
 	}
@@ -80,7 +82,8 @@ func TestParseErrors(t *testing.T) {
 	for i := range 300 {
 		many = append(many, `"`+strings.Repeat("n", i+1)+`":0`)
 	}
-	if _, err := sbom.Parse([]byte("{" + strings.Join(many, ",") + "}")); !errors.Is(err, sbom.ErrLimit) {
+	_, err := sbom.Parse([]byte("{" + strings.Join(many, ",") + "}"))
+	if !errors.Is(err, sbom.ErrLimit) {
 		t.Errorf("300 members: %v", err)
 	}
 }
@@ -137,7 +140,8 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Add([]byte(`{"bomFormat":"CycloneDX","specVersion":"1.6","components":[{"type":"library","name":"a","components":[{"type":"library","name":"b"}]}]}`))
+	f.Add([]byte(`{"bomFormat":"CycloneDX","specVersion":"1.6","components":[` +
+		`{"type":"library","name":"a","components":[{"type":"library","name":"b"}]}]}`))
 	f.Add([]byte(`{"spdxVersion":"SPDX-2.3","packages":[{"name":"zlib","versionInfo":"1"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := sbom.Parse(data)

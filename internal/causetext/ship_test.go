@@ -51,8 +51,10 @@ func TestShip(t *testing.T) {
 	old := analyzer.Cause{Severity: analyzer.Error, Ship: no}
 	for want, causes := range map[string][]analyzer.Cause{
 		"": {old},
-		"Do not ship this wheel for Alpine 3.20.":                       {of("Alpine 3.20"), may, old},
-		"Do not ship this wheel for Alpine 3.20; for use with torch 2.": {of("Alpine 3.20"), of("use with torch 2")},
+		"Do not ship this wheel for Alpine 3.20.": {of("Alpine 3.20"), may, old},
+		"Do not ship this wheel for Alpine 3.20; for use with torch 2.": {
+			of("Alpine 3.20"), of("use with torch 2"),
+		},
 		no: {of("Alpine 3.20"), whole},
 		"No error is new, but the base has errors.": {may, old},
 		"This wheel may be shipped.":                {may},
@@ -95,17 +97,20 @@ func TestShipOfSeveral(t *testing.T) {
 // In no combination of two causes, whether they are new, what they say, and the setting of fail_on,
 // the sentence contradicts the verdict or the exit code.
 func TestShipNeverContradictsTheOutcome(t *testing.T) {
-	const may = "may be shipped"
+	const (
+		may     = "may be shipped"
+		unknown = "Whether this wheel may be shipped is not known."
+	)
 	var kinds []analyzer.Cause
 	for _, fresh := range []bool{true, false} {
 		for _, c := range []analyzer.Cause{
 			{Severity: analyzer.Error, Ship: "Do not ship this wheel."},
 			{Severity: analyzer.Error, Ship: "Do not ship this wheel for Alpine 3.20.", Only: "Alpine 3.20"},
 			{Severity: analyzer.Error, Ship: ""},
-			{Severity: analyzer.Error, Ship: "Whether this wheel may be shipped is not known.", Undecided: true},
+			{Severity: analyzer.Error, Ship: unknown, Undecided: true},
 			{Severity: analyzer.Warning, Ship: "The wheel itself may be shipped; it fails elsewhere."},
 			{Severity: analyzer.Warning, Ship: "This wheel may be shipped, but should be improved."},
-			{Severity: analyzer.Warning, Ship: "Whether this wheel may be shipped is not known.", Undecided: true},
+			{Severity: analyzer.Warning, Ship: unknown, Undecided: true},
 			{Severity: analyzer.Warning, Ship: ""},
 		} {
 			c.New, c.Artifact = fresh, "x-1-py3-none-any.whl"

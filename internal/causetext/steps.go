@@ -216,10 +216,7 @@ func (w *stepWriter) state(c *analyzer.Cause, x analyzer.CauseFix) string {
 	return fixState(c, x, tried+" on a copy")
 }
 
-const (
-	tried    = "tried"
-	notTried = "not tried"
-)
+const tried = "tried"
 
 // FixState says whether a fix was tried, and what is left of the cause after it.
 func FixState(c *analyzer.Cause, x analyzer.CauseFix) string { return fixState(c, x, tried) }
@@ -236,14 +233,14 @@ func fixState(c *analyzer.Cause, x analyzer.CauseFix, how string) string {
 	case x.Verified:
 		return how + ": this cause is gone"
 	case x.Clears < n:
-		return notTried + "; for " + part
+		return "not tried; for " + part
 	}
-	return notTried
+	return "not tried"
 }
 
 // BriefState is FixState in fewer words, for an alternative.
 func BriefState(c *analyzer.Cause, x analyzer.CauseFix) string {
-	s := notTried
+	s := "not tried"
 	if x.Verified {
 		s = tried
 	}

@@ -57,7 +57,10 @@ func TestSteps(t *testing.T) {
 			plan:   analyzer.Plan{Command: planned, Tried: []string{"tag"}},
 			want: [][]Step{{
 				{"not tried", []string{"cc -ld"}, ""},
-				{"not tried", two[1:], "Run the command of cause 2 first: it writes the wheel that this one reads."},
+				{
+					"not tried", two[1:],
+					"Run the command of cause 2 first: it writes the wheel that this one reads.",
+				},
 			}, {{goneFirst, two[:1], ""}}},
 		},
 		"one command for several causes": {
@@ -72,8 +75,10 @@ func TestSteps(t *testing.T) {
 			},
 		},
 		"the wheel is no file yet": {
-			causes: []analyzer.Cause{one("tag", tag, offered("Or so", "wheel tags w-1-py3-none-any.whl", true))},
-			plan:   analyzer.Plan{Command: planned, Save: saving},
+			causes: []analyzer.Cause{
+				one("tag", tag, offered("Or so", "wheel tags w-1-py3-none-any.whl", true)),
+			},
+			plan: analyzer.Plan{Command: planned, Save: saving},
 			want: [][]Step{{
 				{goneFirst, []string{string(saving), string(planned)}, ""},
 				{goneShort, []string{"wheel tags w-1-py3-none-any.whl"}, ""},

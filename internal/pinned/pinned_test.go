@@ -45,7 +45,9 @@ func TestOpen(t *testing.T) {
 	for i, r := range []string{
 		"native==1.0", "pure==1", "large==2", "absent==3", "range>=4", "any==1.*", "source==5",
 	} {
-		p.Pins = append(p.Pins, Pin{Pin: lockfile.Pin{Requirement: r, Line: i + 1}, File: "requirements.txt"})
+		p.Pins = append(p.Pins, Pin{
+			Pin: lockfile.Pin{Requirement: r, Line: i + 1}, File: "requirements.txt",
+		})
 	}
 	w, err := p.Open(t.Context(), opener{})
 	if err != nil {

@@ -83,7 +83,8 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"`make survey SEED=7 BUDGET=512`", "3 objects", "| linux | `check` | 1 | 1 | 0 | 0 | 0 |", "### false pass: bad==1",
+		"`make survey SEED=7 BUDGET=512`", "3 objects",
+		"| linux | `check` | 1 | 1 | 0 | 0 | 0 |", "### false pass: bad==1",
 		"    bad.so: OSError: bad/libx.so.1", "    pass\n", "Seed 7. Not explained yet.",
 	} {
 		if !strings.Contains(string(text), want) {
