@@ -109,7 +109,7 @@ func (e *Environment) resolve(
 	if partial {
 		lazy = e.judge.demand.lazy(e.artifacts, p)
 	}
-	sets, err := e.judge.resolve(ctx, on, e.judge.given, declared, lazy)
+	sets, err := e.judge.resolve(ctx, on, e.judge.given, declared, lazy, nil)
 	if err == nil {
 		e.sets[key] = slices.Clone(sets)
 	}

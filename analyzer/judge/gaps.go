@@ -32,6 +32,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		r.AddNote(note)
 	}
 	s.replacements(r)
+	s.unfit(r, c)
 	for _, a := range s.baseline.packages {
 		for _, rule := range a.full {
 			r.AddNote(moreFindings(c.Artifact.Path, rule))
@@ -65,7 +66,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			}
 			raw := a.Given[u.Package]
 			given := raw != "" && !s.judge.options.NoIndex &&
-				(!s.judge.origins[raw].Lock || !lacks(every))
+				(!s.originOf(raw).Lock || !lacks(every))
 			return !certain && (given || a.dependsOn(u.Package) || a.open(found, lacks))
 		}
 		if u := a.Unavailable(depends); u != nil {
@@ -157,6 +158,23 @@ func (s *Session) replacements(r *result.Report) {
 	}
 }
 
+// unfit notes the packages of which the wheels of the check are for other targets than an artifact,
+// so that it is checked with another version.
+func (s *Session) unfit(r *result.Report, c Case) {
+	together := s.togetherWith(c.Artifact, c.Target.Platform)
+	if together == nil {
+		return
+	}
+	for _, a := range s.baseline.packages {
+		for _, x := range a.Releases {
+			if wheels := s.wheels[x.Name]; len(wheels) > 0 && together.of(x.Name) == nil {
+				r.AddNote(fmt.Sprintf("%s was checked with %s: the given %s is for another Python or machine",
+					c.Artifact.Path, x.ID(), wheels[0].artifact.Path))
+			}
+		}
+	}
+}
+
 // absent adds Unread for requirements of the user that no version in the index satisfies, and
 // returns their packages. Pins of lock files may be for another index.
 func (s *Session) absent(ctx context.Context, r *result.Report, a *packageSet) (reported []string) {
@@ -165,7 +183,7 @@ func (s *Session) absent(ctx context.Context, r *result.Report, a *packageSet) (
 	}
 	for _, u := range a.Unresolved {
 		raw := a.Given[u.Package]
-		if raw == "" || s.judge.origins[raw].Lock || !errors.Is(u.Err, packages.ErrUnknown) {
+		if raw == "" || s.originOf(raw).Lock || !errors.Is(u.Err, packages.ErrUnknown) {
 			continue
 		}
 		q, err := pkgmeta.ParseRequirement(raw)
@@ -419,7 +437,7 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 	for _, x := range a.Replaced {
 		was, now := s.origin(x.Was), s.origin(x.Now)
 		switch {
-		case s.judge.origins[x.Was].Lock && !s.judge.origins[x.Now].Lock:
+		case s.originOf(x.Was).Lock && !s.originOf(x.Now).Lock:
 			r.AddNote(now + " replaces " + was)
 		case a.dependsOn(x.Package) || s.missingFrom(f, a, x.Package) != "":
 			r.AddUnread(
@@ -531,9 +549,23 @@ func (s *Session) givenConflicts(r *result.Report, set *packages.Set) {
 	}
 }
 
+// originOf returns the place of a requirement of the user, which may be a wheel.
+func (s *Session) originOf(raw string) Origin {
+	if at, ok := s.judge.origins[raw]; ok {
+		return at
+	}
+	name, version, _ := strings.Cut(raw, "==")
+	for _, x := range s.wheels[name] {
+		if x.version.String() == version {
+			return Origin{File: x.artifact.Path}
+		}
+	}
+	return Origin{}
+}
+
 // origin returns a requirement of the user and its place.
 func (s *Session) origin(raw string) string {
-	at := s.judge.origins[raw]
+	at := s.originOf(raw)
 	if at.Installed || at.File == "" && s.judge.environment != nil {
 		return raw
 	}

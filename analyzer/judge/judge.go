@@ -117,7 +117,7 @@ func (s *Session) runRules(
 ) (map[*Rule][]Found, error) {
 	linking := newLinking(set.linker, c.Scenario)
 	releases := s.Releases(ctx, c)
-	others, projects := s.othersOf(c.Artifact)
+	others, projects := s.othersOf(c.Artifact, c.Target.Platform)
 	sources := &sources{session: s, set: set, facts: c.Artifact, others: others}
 	out := map[*Rule][]Found{}
 	for _, rule := range s.order(hopeless != nil) {

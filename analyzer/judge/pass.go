@@ -305,5 +305,7 @@ func (p *Pass) Together(name string) bool {
 }
 
 // Given reports whether the user specified a requirement on a package, which a fix then has to
-// change instead of the artifact's requirement.
-func (p *Pass) Given(name string) bool { return requires(p.given, name) }
+// change instead of the artifact's requirement, or a wheel of it.
+func (p *Pass) Given(name string) bool {
+	return requires(p.given, name) || !p.Pinned && p.Together(name)
+}

@@ -33,7 +33,7 @@ const maxLookups = 24
 func (s *Session) Releases(ctx context.Context, c Case) *Releases {
 	return &Releases{
 		ctx:    ctx,
-		source: s.judge.source,
+		source: s.sourceFor(c.Artifact, c.Target.Platform),
 		on:     s.judge.options.on(c.Artifact, c.Target.Platform),
 		cache:  s.releases,
 	}

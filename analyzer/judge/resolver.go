@@ -16,19 +16,21 @@ import (
 // resolver selects the packages that are installed with an artifact. It resolves each
 // combination once.
 type resolver struct {
-	judge *Judge
+	session *Session
+	judge   *Judge
 	// Look up all packages instead of only those that are needed.
 	full map[*facts.Artifact]bool
 	sets map[string][]*packages.Set
 	none packages.Set // no packages
 }
 
-func newResolver(j *Judge) *resolver {
+func newResolver(s *Session) *resolver {
 	return &resolver{
-		judge: j,
-		full:  map[*facts.Artifact]bool{},
-		sets:  map[string][]*packages.Set{},
-		none:  packages.Set{Newest: true},
+		session: s,
+		judge:   s.judge,
+		full:    map[*facts.Artifact]bool{},
+		sets:    map[string][]*packages.Set{},
+		none:    packages.Set{Newest: true},
 	}
 }
 
@@ -66,6 +68,8 @@ func (r *resolver) resolve(
 	if r.judge.conda != nil && e == nil {
 		declared = append(declared, r.judge.conda.others(f, p, declared)...)
 	}
+	together := r.session.togetherWith(f, p)
+	declared = append(declared, together.undeclared(f, declared)...)
 	if len(with) == 0 && (len(declared) == 0 || selfContained(f, p)) {
 		return []*packages.Set{&r.none}, nil
 	}
@@ -74,6 +78,9 @@ func (r *resolver) resolve(
 		d.want(f, p, s)
 	}
 	key := setsKey(on, p, r.partial(f), s.With, declared)
+	if together != nil {
+		key += "|as " + project(f)
+	}
 	if sets, ok := r.sets[key]; ok {
 		return sets, nil
 	}
@@ -85,12 +92,12 @@ func (r *resolver) resolve(
 		if r.partial(f) {
 			lazy = d.lazy([]*facts.Artifact{f}, p)
 		}
-		sets, err = r.judge.resolve(ctx, on, with, declared, lazy)
+		sets, err = r.judge.resolve(ctx, on, with, declared, lazy, together.except(s.With))
 	}
 	if err != nil {
 		return nil, err
 	}
-	if e != nil {
+	if e != nil || together != nil {
 		for i, set := range sets {
 			sets[i] = set.In(project(f), declared)
 		}
@@ -122,21 +129,28 @@ func setsKey(
 }
 
 // resolve returns the packages at the ends of the declared ranges, in a new slice: one set if the
-// ends have the same, or if nothing can be installed at the other end.
+// ends have the same, or if nothing can be installed at the other end. wheels are those that stand
+// for their packages, or nil.
 func (j *Judge) resolve(
 	ctx context.Context,
 	on packages.Target,
 	with, declared []pkgmeta.Requirement,
 	lazy packages.Lazy,
+	wheels *together,
 ) ([]*packages.Set, error) {
+	source := j.source
+	if wheels != nil {
+		source = wheels
+	}
 	var installed func(name string) string
 	if j.conda != nil {
 		installed = j.conda.version
 	}
 	var sets []*packages.Set
 	for _, end := range []packages.End{packages.Lowest, packages.Highest} {
-		s, err := packages.Resolve(ctx, j.source, packages.Request{
+		s, err := packages.Resolve(ctx, source, packages.Request{
 			On: on, With: with, Requires: declared, End: end, Lazy: lazy, Installed: installed,
+			Wheel: wheels.version,
 		})
 		if err != nil {
 			return nil, err

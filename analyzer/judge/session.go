@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/packages/lockfile"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/analyzer/symindex"
 )
@@ -83,6 +84,8 @@ type Session struct {
 	artifacts []*facts.Artifact
 	projects  []string             // of the artifacts, see projectsOf
 	named     map[string][]sibling // objects by SONAME and file name; nil until they are needed
+	wheels    wheels               // among the artifacts
+	together  map[string]*together // by target, see togetherWith
 	openings  func() []opening     // of all artifacts that are installed together
 	compared  map[*facts.Artifact][]*Compared
 
@@ -110,14 +113,17 @@ func (j *Judge) Session(
 		judge:     j,
 		artifacts: artifacts,
 		projects:  projectsOf(artifacts),
+		together:  map[string]*together{},
 		compared:  map[*facts.Artifact][]*Compared{},
-		resolver:  newResolver(j),
 		libraries: newLibraries(j.options, index),
 		releases:  map[releaseOn]*packages.Release{},
 		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),
 	}
+	s.resolver = newResolver(s)
 	if j.environment != nil {
 		s.libraries.installed, s.openings = j.environment.installed, j.environment.openings
+	} else {
+		s.wheels = wheelsOf(artifacts)
 	}
 	return s, s.compare(earlier)
 }
@@ -130,23 +136,22 @@ func project(f *facts.Artifact) string {
 	return pkgmeta.Normalize(f.Wheel.Name)
 }
 
-// installedWith returns the other artifacts that can be installed in the environment of an
-// artifact: all but wheels of the same project, of which pip installs one. In an environment they
-// are all.
-func (s *Session) installedWith(f *facts.Artifact) []*facts.Artifact {
-	others, _ := s.othersOf(f)
-	return others
-}
-
-// othersOf is installedWith, with the projects of the others.
-func (s *Session) othersOf(f *facts.Artifact) (others []*facts.Artifact, projects []string) {
+// othersOf returns the other artifacts that can be installed in the environment of an artifact on a
+// platform, with their projects: all but wheels of the same project, of which pip installs one, and
+// of another project the wheel for the target, if there is one. In an environment they are all.
+func (s *Session) othersOf(
+	f *facts.Artifact,
+	p *platform.Platform,
+) (others []*facts.Artifact, projects []string) {
 	own := project(f)
 	all, of, with := s.artifacts, s.projects, s.judge.environment
 	if with != nil {
 		all, of = with.artifacts, with.projects
 	}
+	together := s.togetherWith(f, p)
 	for n, x := range all {
-		if (x != f || with != nil) && (own == "" || of[n] != own) {
+		if w := together.of(of[n]); (x != f || with != nil) && (own == "" || of[n] != own) &&
+			(w == nil || w.artifact == x || x.Wheel == nil) {
 			others, projects = append(others, x), append(projects, of[n])
 		}
 	}
@@ -179,8 +184,10 @@ type Found struct {
 	Lowered bool
 }
 
-// Given reports whether the user gave a requirement on a package.
-func (s *Session) Given(name string) bool { return requires(s.judge.given, name) }
+// Given reports whether the user gave a requirement on a package, or a wheel of it.
+func (s *Session) Given(name string) bool {
+	return requires(s.judge.given, name) || s.wheels[pkgmeta.Normalize(name)] != nil
+}
 
 // Pinned reports whether the artifacts are the packages of an environment.
 func (s *Session) Pinned() bool { return s.judge.environment != nil }

@@ -44,7 +44,11 @@ func (s *Session) reachable(
 		s.named = siblingsByName(s.artifacts)
 	}
 	s.libraries.installed.add(set.Releases)
-	f, p, project := c.Artifact, c.Target.Platform, project(c.Artifact)
+	f, p := c.Artifact, c.Target.Platform
+	others := map[*facts.Artifact]bool{}
+	for _, a := range s.others(f, p, set.Set) {
+		others[a] = true
+	}
 	var names []string
 	seen := map[string]bool{}
 	need := func(libraries ...*dynlink.Library) {
@@ -71,8 +75,7 @@ func (s *Session) reachable(
 		for _, x := range called(s.named, base) {
 			a := s.artifacts[x.artifact]
 			o := a.Objects[x.object]
-			if found[x] == nil && a != f && o.Arch() == p.Arch &&
-				(project == "" || s.projects[x.artifact] != project) {
+			if found[x] == nil && others[a] && o.Arch() == p.Arch {
 				found[x] = s.libraries.ofObject(a, o)
 				need(found[x])
 			}

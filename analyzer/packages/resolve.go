@@ -42,6 +42,10 @@ type Request struct {
 	On Target
 	// With are the requirements of the user; a later one for the same package replaces an earlier one.
 	With []pkgmeta.Requirement
+	// Wheel returns the version of a package of which the user gave a wheel, "" without one. As soon
+	// as something requires the package, that version is chosen as if With pinned it last, also
+	// instead of a version in With. Nil: there are none.
+	Wheel func(name string) string
 	// Requires are the requirements of the artifact.
 	Requires []pkgmeta.Requirement
 	End      End

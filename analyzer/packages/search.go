@@ -89,7 +89,13 @@ func newSearch(source Source, q Request) *search {
 		s.lookUp = map[string]bool{}
 	}
 	var given []string
+	with := slices.Clone(q.With)
 	for _, w := range q.With {
+		if of, ok := s.ofWheel(w.Name); ok {
+			with = append(with, of)
+		}
+	}
+	for _, w := range with {
 		r, ok := s.requirement(w, nil)
 		if !ok {
 			continue // a lock file has a pin for each system
@@ -115,6 +121,15 @@ func newSearch(source Source, q Request) *search {
 		}
 	}
 	return s
+}
+
+// ofWheel returns the requirement that a wheel of a package stands for, if the user gave one.
+func (s *search) ofWheel(name string) (pkgmeta.Requirement, bool) {
+	if s.Wheel == nil {
+		return pkgmeta.Requirement{}, false
+	}
+	spec := "==" + s.Wheel(name)
+	return pkgmeta.Requirement{Name: name, Spec: spec, Raw: name + spec}, spec != "=="
 }
 
 // requirement returns a requirement if its marker applies.
@@ -291,6 +306,14 @@ func (s *search) add(w requirement) *dead {
 	}
 	if len(s.wants[w.Name]) == 0 {
 		s.names = append(s.names, w.Name)
+		if q, ok := s.ofWheel(w.Name); ok && w.rank > 0 {
+			given, _ := s.requirement(q, nil)
+			given.by, s.given[w.Name] = User, given
+			if s.lookUp != nil {
+				s.lookUp[w.Name] = true
+			}
+			s.wants[w.Name], s.trail = append(s.wants[w.Name], given), append(s.trail, w.Name)
+		}
 	}
 	s.wants[w.Name], s.trail = append(s.wants[w.Name], w), append(s.trail, w.Name)
 	c := s.chosen[w.Name]

@@ -3,6 +3,8 @@ package packages_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,6 +138,40 @@ func TestTogether(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A wheel that is given is chosen as if the user pinned its version, where something requires the
+// package, also if a requirement excludes it and where the user pins another version.
+func TestWheels(t *testing.T) {
+	wheels := map[string]string{"base": "2", "toolkit": "13.1", "boost": "1.89"}
+	for _, c := range []struct {
+		with, requires, want, given string
+		conflicts, replaced         int
+	}{
+		{requires: "top", want: "top==1 left==2 right==2 base==2", given: "base"},
+		{requires: "meta", want: "meta==1 toolkit==13.1", given: "toolkit"},
+		{requires: "late", want: "late==1 meta==1 zlast==1 toolkit==13.1", given: "toolkit"},
+		{requires: "old", want: "old==4"},
+		{
+			requires: "robot", want: "robot==1 coal==3 boost==1.89 eigen==3.2", given: "boost",
+			conflicts: 1,
+		},
+		{
+			requires: "left", with: "base==1", want: "base==2 left==2", given: "base", replaced: 1,
+		},
+		{requires: "left", with: "base>=1", want: "base==2 left==2", given: "base"},
+	} {
+		set, err := packages.Resolve(t.Context(), parse(together), packages.Request{
+			On: linux, With: requirements(t, c.with), Requires: requirements(t, c.requires),
+			End: packages.Highest, Wheel: func(name string) string { return wheels[name] },
+		})
+		given := slices.Collect(maps.Keys(set.Given))
+		if err != nil || releases(set) != c.want || strings.Join(given, " ") != c.given ||
+			len(set.Conflicts) != c.conflicts || len(set.Replaced) != c.replaced {
+			t.Errorf("%q: %s, want %s; given %v, %v, %v, %v", c.requires, releases(set), c.want, given,
+				set.Conflicts, set.Replaced, err)
+		}
 	}
 }
 

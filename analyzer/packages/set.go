@@ -50,7 +50,9 @@ type Unresolved struct {
 func (s *search) set() *Set {
 	set := &Set{Newest: s.End == Highest, Given: map[string]string{}}
 	for name, w := range s.given {
-		set.Given[name] = w.Raw
+		if len(s.wants[name]) > 0 { // a wheel may stand for a package that nothing requires
+			set.Given[name] = w.Raw
+		}
 	}
 	for _, name := range s.ranked() {
 		c, ws := s.chosen[name], s.wants[name]

@@ -358,7 +358,10 @@ func (x *lostSymbol) ofOtherRelease() bool {
 	}
 	x.finding.Package = of.Name
 	x.add("It links %s, and that of %s %s does not have it", linked.Names()[0], of.Name, of.Version)
-	if len(x.fixes) == 0 {
+	if excluded := asRequired(x.Pass, of); excluded != nil &&
+		(len(x.fixes) == 0 || x.Together(of.Name)) {
+		x.fixes = excluded
+	} else if len(x.fixes) == 0 {
 		x.fixes = otherRelease(x.Pass, x.view, linked, of)
 	}
 	return true

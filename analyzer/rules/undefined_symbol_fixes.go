@@ -45,27 +45,34 @@ func moduleVersion(v *analyzer.View) string {
 const export = `: with __attribute__((visibility("default"))) where it is compiled with ` +
 	"-fvisibility=hidden (CXX_VISIBILITY_PRESET of CMake), or with global: in the version script"
 
-// otherRelease returns the fixes for a library of another package that lacks symbols: the version
-// that the wheel requires, if it is not the given one, or else one that has them.
+// asRequired returns the fix for a package in a version that the wheel excludes: the one that it
+// requires. It is nil if the wheel allows the version.
+func asRequired(p *analyzer.Pass, of packages.ID) []fix.Candidate {
+	if p.Facts.Metadata == nil {
+		return nil
+	}
+	for _, q := range p.Facts.Metadata.Requires {
+		given, err := pkgmeta.ParseVersion(of.Version)
+		if q.Name == of.Name && err == nil && !q.Admits(given) {
+			return []fix.Candidate{{Fix: fix.Fix{
+				Kind:     fix.KindEnvironment,
+				Title:    fix.Titled("Use the version that it requires: %s%s", q.Name, q.Spec),
+				Command:  "pip install " + shellword.Quote(q.Name+q.Spec),
+				Required: true,
+			}}}
+		}
+	}
+	return nil
+}
+
+// otherRelease returns the fixes for a library of another package that lacks symbols: a version
+// that has them.
 func otherRelease(
 	p *analyzer.Pass,
 	v *analyzer.View,
 	l *dynlink.Library,
 	of packages.ID,
 ) []fix.Candidate {
-	if p.Facts.Metadata != nil {
-		for _, q := range p.Facts.Metadata.Requires {
-			given, err := pkgmeta.ParseVersion(of.Version)
-			if q.Name == of.Name && err == nil && !q.Admits(given) {
-				return []fix.Candidate{{Fix: fix.Fix{
-					Kind:     fix.KindEnvironment,
-					Title:    fix.Titled("Use the version that it requires: %s%s", q.Name, q.Spec),
-					Command:  "pip install " + shellword.Quote(q.Name+q.Spec),
-					Required: true,
-				}}}
-			}
-		}
-	}
 	lost := &missingSymbols{object: v.Path, library: l}
 	for b := range v.Bindings().Failed() {
 		if b.Outcome == dynlink.NoSymbol && b.Provider == nil {

@@ -30,9 +30,10 @@ func newCheckCommand(env environment) *cobra.Command {
 		Use:   "check [flags] PATH...",
 		Short: "Check wheels, archives and shared libraries",
 		Long: `Check wheels, archives and shared libraries. Files given together can satisfy each other's
-dependencies. PATH is a file, a folder, a pattern, or - for standard input. Archives are zip, tar
-(gzip, bzip2, xz, zstd), deb, rpm, conda, npm, jar, aar, PEX, and container images as written by
-"docker save". Other forms of PATH:
+dependencies: a wheel is checked with the given wheels of the packages that it requires. PATH is a
+file, a folder, a pattern, or - for standard input. Archives are zip, tar (gzip, bzip2, xz, zstd),
+deb, rpm, conda, npm, jar, aar, PEX, and container images as written by "docker save". Other forms
+of PATH:
 
   pypi:NAME==VERSION  the wheel that pip would install, from the package index; without a version,
                       the newest. With --platform, the wheel for the first of these platforms; with
