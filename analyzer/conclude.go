@@ -161,6 +161,7 @@ func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
 		kept = append(kept, f)
 	}
 	r.Findings = kept
+	unreadOf(r)
 	for _, a := range unused {
 		if note := a.unusedNote(kept, o); note != "" {
 			r.AddNote(note)
@@ -181,6 +182,21 @@ func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
 	})
 	r.Conclude()
 	cause.Of(r, cause.Options{Pins: pins, Rules: Causes(rules)})
+}
+
+// unreadOf adds Unread for artifacts of which a finding says that what they need may be in a
+// package that was not read: they are not known to be compatible. In an environment the warning
+// suffices: its releases were published for each other, and most are not read.
+func unreadOf(r *Report) {
+	if r.Environment {
+		return
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		if f.Unknown && f.Severity == Warning && r.Complete(f.Artifact) {
+			r.AddUnread(Unread{Path: f.Artifact, Reason: cmp.Or(f.Headline, f.Message)})
+		}
+	}
 }
 
 // Causes returns what rules say about the causes of their findings, by ID.

@@ -341,6 +341,24 @@ func TestUnmetIsPartOfTheError(t *testing.T) {
 	}
 }
 
+// A title says that a version fails only if it was read.
+func TestOtherVersionsUnread(t *testing.T) {
+	for unknown, want := range map[bool]string{
+		false: "requires torch<2.6, and fails with torch 2.7 (and 1 more package of other versions)",
+		true: "requires torch<2.6; not all of torch 2.7 was read (and 1 more package of other " +
+			"versions)",
+	} {
+		f := asRequired(lacks("widget/w.so", "c10_symbol", "torch<2.6"))
+		f.Unknown = unknown
+		r := report(f)
+		r.Targets = []result.Target{{Name: "manylinux_2_28_x86_64", With: []string{"torch==2.7"}}}
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
+		if len(r.Causes) != 1 || r.Causes[0].Title != want {
+			t.Errorf("unknown %v: %+v", unknown, r.Causes)
+		}
+	}
+}
+
 // TestExtrasOfEnvironment checks that what several extras of one package require is one fix, in the
 // words of the file that names the package.
 func TestExtrasOfEnvironment(t *testing.T) {

@@ -243,9 +243,13 @@ func (t *Text) otherVersionsTitle() string {
 	title := "requires " + wanted.list[0]
 	if q, err := pkgmeta.ParseRequirement(wanted.list[0]); err == nil {
 		if versions := t.versions(q.Name); len(versions) == 1 {
-			title += fmt.Sprintf(", and fails with %s %s", q.Name, versions[0])
-			if t.shown != 0 {
+			switch {
+			case t.unknown():
+				title += fmt.Sprintf("; not all of %s %s was read", q.Name, versions[0])
+			case t.shown != 0:
 				title = fmt.Sprintf("requires %s, not %s", wanted.list[0], versions[0])
+			default:
+				title += fmt.Sprintf(", and fails with %s %s", q.Name, versions[0])
 			}
 		}
 	}

@@ -96,7 +96,8 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 		reported = append(reported, s.unmet(ctx, r, c.Artifact, a, reported)...)
 		s.contradictions(r, c.Artifact, a)
 		if s.judge.environment == nil { // else see Environment.Unmet
-			s.givenConflicts(r, a.Set)
+			s.givenConflicts(r, c.Artifact, a.Set)
+			s.notInstalled(ctx, r, c, a.Set)
 		}
 		var names, needed []string
 		var unknown error
@@ -451,8 +452,10 @@ func (s *Session) contradictions(r *result.Report, f *facts.Artifact, a *package
 					),
 				},
 			)
+			fallthrough
 		default:
-			r.AddNote(was + " and " + now + " conflict: the second one was used")
+			r.AddRefused("pip refuses to install these together: " + was + " and " + now +
+				"; compat checked the second one")
 		}
 	}
 }
@@ -533,7 +536,7 @@ func mayHave(name, module string) bool {
 
 // givenConflicts reports requirements of the user that contradict those of another package. The
 // user's requirement is used, although no installer would install both.
-func (s *Session) givenConflicts(r *result.Report, set *packages.Set) {
+func (s *Session) givenConflicts(r *result.Report, f *facts.Artifact, set *packages.Set) {
 	for _, x := range set.Conflicts {
 		raw := set.Given[x.Package]
 		q, err := pkgmeta.ParseRequirement(raw)
@@ -544,8 +547,38 @@ func (s *Session) givenConflicts(r *result.Report, set *packages.Set) {
 		if _, pinned := spec.Pin(); err != nil || x.By != packages.Artifact && !pinned {
 			continue
 		}
+		by := x.By
+		if by == packages.Artifact && f.Wheel != nil {
+			by = releaseOf(f).String()
+		}
 		r.AddRefused(fmt.Sprintf("pip refuses to install these together: %s requires %s, and %s was "+
-			"given; compat checked them anyway", x.By, x.Requirement, s.origin(raw)))
+			"given; compat checked them anyway", by, x.Requirement, s.origin(raw)))
+	}
+}
+
+// notInstalled reports versions that the user gave and that pip does not install with the
+// interpreter of an artifact: their Requires-Python excludes it, or they have no wheel for it.
+func (s *Session) notInstalled(
+	ctx context.Context,
+	r *result.Report,
+	c Case,
+	set *packages.Set,
+) {
+	source := s.sourceFor(c.Artifact, c.Target.Platform)
+	on := s.judge.options.on(c.Artifact, c.Target.Platform)
+	lists := func(id packages.ID, on packages.Target) bool {
+		versions, err := source.Versions(ctx, id.Name, on)
+		return err == nil && slices.ContainsFunc(packages.Sorted(versions), func(v pkgmeta.Version) bool {
+			return v.String() == id.Version
+		})
+	}
+	for _, x := range set.Releases {
+		raw := set.Given[x.Name]
+		if raw == "" || s.originOf(raw).Lock || lists(x.ID(), on) || !lists(x.ID(), packages.Target{}) {
+			continue
+		}
+		r.AddRefused(fmt.Sprintf("pip does not install %s with %s on %s; compat checked it anyway",
+			s.origin(raw), on.Interpreter(), on.Place()))
 	}
 }
 

@@ -22,8 +22,9 @@ known to be wrong.
 Fix: name a package index (--index-url or PIP_INDEX_URL), so that the library is read, or give the
 version of the package that is installed (--with).
 
-Severity: a note if the nearest releases of the package that are known have all of the symbols, and
-for one of several variants of an object.
+Severity: a warning, and the artifact is unchecked, not compatible, unless it is a package of an
+environment. It is a note if the nearest releases of the package that are known have all of the
+symbols, and for one of several variants of an object.
 
 Not reported: libraries of the system whose exports are not known, symbols of the program that opens
 an object, and symbols that a library may have that was not found, which is a finding of its own.

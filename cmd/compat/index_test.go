@@ -457,7 +457,7 @@ func TestGivenPackages(t *testing.T) {
 		{[]string{"--lock", lock, "--with", name + "12.9.86"}, 0,
 			`==12.9.86 \(--with\) replaces nvidia-nvjitlink-cu12==99 \(.+requirements.txt:2\)`},
 		{[]string{"--with", name + "12.9.41"}, 0,
-			`pip refuses to install these together: the artifact requires ` +
+			`pip refuses to install these together: widget==1.0 requires ` +
 				`nvidia-nvjitlink-cu12>=12.9.80, and nvidia-nvjitlink-cu12==12.9.41 \(--with\) was given`},
 		{[]string{"--with", "typo==1"}, exitUsage,
 			`typo==1 \(--with\): the index has no package of that name`},

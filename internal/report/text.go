@@ -459,6 +459,9 @@ func verdictOf(r *analyzer.Report) (words string, as analyzer.Verdict) {
 	case r.Outcome == "error" && r.Verdict == analyzer.Compatible:
 		words, as = "error (compatible, but not all files were checked)", analyzer.Unchecked
 	}
+	if len(r.Refused) > 0 {
+		words += " (pip does not install these versions together)"
+	}
 	if r.Assumed != "" {
 		words += ", assuming " + mdsafe.Visible(r.Assumed)
 	}
@@ -468,7 +471,7 @@ func verdictOf(r *analyzer.Report) (words string, as analyzer.Verdict) {
 // overview returns the second line: who has to act, or the number of causes and the result of the
 // plan.
 func (p *textPrinter) overview() string {
-	return spaced(p.answer(), mdsafe.Visible(refused(p.report)))
+	return spaced(mdsafe.Visible(refused(p.report)), p.answer())
 }
 
 // refused says which of the given packages pip refuses to install together; "" if there are none.
