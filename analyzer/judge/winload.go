@@ -144,8 +144,8 @@ func (s *Session) others(
 }
 
 // imports returns the packages that an artifact may import before its modules are loaded: those
-// that it requires, also indirectly, and, unless all packages of an environment are given, those
-// that the user gave.
+// that it requires, also indirectly, and those that the user gave or, in an environment, those that
+// its sources import.
 func (s *Session) imports(f *facts.Artifact, with *packages.Set) map[string]bool {
 	out := map[string]bool{}
 	var queue []pkgmeta.Requirement
@@ -154,6 +154,15 @@ func (s *Session) imports(f *facts.Artifact, with *packages.Set) map[string]bool
 	}
 	if s.judge.environment == nil {
 		queue = append(queue, s.judge.given...)
+	} else {
+		for _, r := range with.Releases {
+			if slices.ContainsFunc(r.Libraries, func(l packages.Library) bool {
+				folder, _, _ := strings.Cut(l.Path, "/")
+				return f.Startup.Imported(folder)
+			}) {
+				queue = append(queue, pkgmeta.Requirement{Name: r.Name})
+			}
+		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
 		if name := queue[0].Name; !out[name] {

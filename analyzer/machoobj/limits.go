@@ -25,7 +25,8 @@ const (
 	maxTable    = 128 << 20 // bytes of one table of __LINKEDIT; libtorch_cpu's trie has 18 MB
 	maxSymbols  = 1 << 20   // imports or exports; libtorch_cpu exports 100 thousand
 	maxName     = 64 << 10  // bytes of one name
-	maxText     = 64 << 20  // bytes of all names of a slice's imports, and of its exports
+	maxText     = 64 << 20  // bytes of all names of a slice's imports
+	maxExported = 96 << 20  // bytes of all names of its exports; libtensorflow_cc has 72 MB
 	maxBlobs    = 64        // blobs of a code signature; codesign writes up to 8
 	maxPages    = 4 << 20   // hashed pages of a code signature: 16 GB of code
 )

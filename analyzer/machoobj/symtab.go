@@ -71,8 +71,8 @@ func (i *image) symtab(imports, exports bool) error {
 			}
 			continue
 		}
-		if spelled += len(name); spelled > maxText {
-			return tooLarge("the length of all exported names", uint64(spelled), maxText)
+		if spelled += len(name); spelled > maxExported {
+			return tooLarge("the length of all exported names", uint64(spelled), maxExported)
 		}
 		i.o.Exports = append(i.o.Exports, Export{Name: name, Weak: desc&descWeakDef != 0})
 	}

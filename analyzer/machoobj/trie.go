@@ -1,6 +1,9 @@
 package machoobj
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Flags of an entry of the export trie (EXPORT_SYMBOL_FLAGS_… of mach-o/loader.h).
 const (
@@ -30,10 +33,6 @@ func (i *image) trie(off, count uint64) error {
 	if err := t.run(); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	text := string(t.text)
-	for n := range i.o.Exports {
-		i.o.Exports[n].Name = text[t.ends[n]:t.ends[n+1]]
-	}
 	sortExports(i.o)
 	return nil
 }
@@ -43,13 +42,26 @@ type trieReader struct {
 	o       *Object
 	visited []uint64 // a bit for each byte; prevents endless cycles
 	name    []byte   // of the current node
-	text    []byte   // all names, concatenated
-	ends    []int    // end of each name in text
+	spelled int      // bytes of all names
+	block   strings.Builder
 	stack   []node
 }
 
+// textBlock is the size of the blocks of names in bytes: no name is copied when more are read.
+const textBlock = 1 << 20
+
+// spell returns the name of the current node.
+func (t *trieReader) spell() string {
+	if t.block.Cap()-t.block.Len() < len(t.name) {
+		t.block = strings.Builder{} // exports refer to the last one
+		t.block.Grow(max(textBlock, len(t.name)))
+	}
+	at := t.block.Len()
+	t.block.Write(t.name)
+	return t.block.String()[at:]
+}
+
 func (t *trieReader) run() error {
-	t.ends = []int{0}
 	if err := t.enter(0); err != nil {
 		return err
 	}
@@ -132,11 +144,10 @@ func (t *trieReader) entry(c *cursor) error {
 	if len(t.o.Exports) == maxSymbols {
 		return tooLarge("the number of exports", maxSymbols+1, maxSymbols)
 	}
-	if n := len(t.text) + len(t.name) + len(e.As); n > maxText {
-		return tooLarge("the length of all exported names", uint64(n), maxText)
+	if t.spelled += len(t.name) + len(e.As); t.spelled > maxExported {
+		return tooLarge("the length of all exported names", uint64(t.spelled), maxExported)
 	}
-	t.text = append(t.text, t.name...)
-	t.ends = append(t.ends, len(t.text))
+	e.Name = t.spell()
 	t.o.Exports = append(t.o.Exports, e)
 	return nil
 }

@@ -21,7 +21,7 @@ torch that it was built with. The headers of torch/csrc/stable and torch/headero
 instead (aoti_torch_…, torch_…), which later releases keep. An extension that imports nothing else
 of torch works with each release that has these functions. The note names the oldest one; wheels
 can require it: ` + "`torch>=2.10`" + `. If an object also imports other symbols of torch, the note
-names some of them: it still depends on the torch that it was built with.
+names some of them: the object may fail with another torch than the one it was built with.
 
 Which release has which function was read from the libraries in the wheels for Linux. If the oldest
 release that was read has all of them, older ones may have them too.
@@ -57,8 +57,9 @@ func checkTorchABI(p *analyzer.Pass) {
 		if outside := outsideOfTorchABI(v.Imports); outside != nil {
 			p.Report(analyzer.Finding{
 				Object: v.Path, Package: "torch", Symbol: outside[0], Shown: true,
-				Message: fmt.Sprintf("%s uses the stable ABI of torch, but also %s, so it works only with the "+
-					"torch that it was built with", v.Path, otherSymbols(outside)),
+				Message: fmt.Sprintf("%s uses the stable ABI of torch, but also %s, so it depends on the "+
+					"C++ interface of torch, which changes with each release", v.Path,
+					otherSymbols(outside)),
 			})
 			continue
 		}

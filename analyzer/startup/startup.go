@@ -110,6 +110,20 @@ func (s *Sources) Imports(module, name string) bool {
 	return s != nil && slices.Contains(s.importedBy(top(module)), name)
 }
 
+// Imported reports whether the __init__.py of any top-level package imports a package. It is false
+// for a nil Sources.
+func (s *Sources) Imported(name string) bool {
+	if s == nil {
+		return false
+	}
+	for _, names := range s.imports {
+		if slices.Contains(names, name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Wanted reports whether a Python source or .pth file may have effects, so that Sources.Add needs
 // it. file is relative to site-packages.
 func Wanted(file string, source []byte) bool {
