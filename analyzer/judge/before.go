@@ -2,6 +2,7 @@ package judge
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"path"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/startup"
 	"github.com/compat-app/compat/analyzer/symindex"
@@ -41,10 +43,13 @@ var preloads = []string{"torch"}
 // they import.
 type sources struct {
 	session *Session
+	ctx     context.Context //nolint:containedctx // of a run of the rules, as in Releases
+	on      packages.Target
 	set     *packageSet
 	facts   *facts.Artifact
 	others  []*facts.Artifact
 	*starts
+	texts map[string]bool // packages whose sources were requested; true: they were read
 	// by the name under which Python imports them, see facts.ModuleName
 	modules   map[string]otherModule
 	installed map[string]installedModule
@@ -80,15 +85,29 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 	if p.Facts.Loads == nil || len(p.Facts.Program) == 0 && p.Facts.Sources {
 		return Before{Undecided: "the Python sources of the wheel were not read"}
 	}
-	var runs []startup.Run
+	for {
+		runs, opened := s.runsOf(module)
+		out := p.beforeIn(runs, l)
+		if out.Opened = opened; !out.Unread || !s.readTexts(runs, l) {
+			return out
+		}
+	}
+}
+
+// runsOf returns what happens in each way to import a module, or before the sources load an object
+// by its path, then opened is set.
+func (s *sources) runsOf(module *View) (runs []startup.Run, opened bool) {
 	if !module.Extension() {
-		runs = s.opens(facts.Installed(module.Path))
+		if runs = s.opens(facts.Installed(module.Path)); runs != nil {
+			return runs, true
+		}
 	}
-	opened := runs != nil
-	if !opened {
-		runs = s.startsOf(facts.ModuleName(module.Path))
-	}
-	out := Before{Always: len(runs) == 1 && runs[0].Certain, Opened: opened}
+	return s.startsOf(facts.ModuleName(module.Path)), false
+}
+
+// beforeIn is LoadedBefore for the ways to import the module.
+func (p *Pass) beforeIn(runs []startup.Run, l *dynlink.Library) Before {
+	out := Before{Always: len(runs) == 1 && runs[0].Certain}
 	loaded, forOthers := 0, 0
 	for _, r := range runs {
 		one := p.during(r, l)
@@ -102,7 +121,7 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 		}
 	}
 	if loaded == len(runs) {
-		return Before{Loaded: true, ForOthers: forOthers == len(runs), Opened: opened}
+		return Before{Loaded: true, ForOthers: forOthers == len(runs)}
 	}
 	if loaded > 0 && out.Undecided == "" {
 		out.Undecided = "only some of the sources that import the module load it before"
@@ -210,6 +229,7 @@ func (s *sources) read() {
 		}
 		s.session.starts = s.starts
 	}
+	s.texts = map[string]bool{}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
 	for _, a := range slices.Backward(s.others) {
 		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
@@ -306,6 +326,9 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 	if m, ok := s.installed[name]; ok {
 		return s.installedLoads(m.path, m.release, l)
 	}
+	if r, at := s.published(name); r != nil {
+		return s.publishedLoads(r, at, l)
+	}
 	top, _, _ := strings.Cut(name, "/")
 	id := cmp.Or(l.Package.Name, l.Wheel.Name)
 	return slices.Contains(preloads, top) && !s.program.Has(top) && s.requires(top, id), ""
@@ -331,7 +354,8 @@ func (s *sources) unread(name string, l *dynlink.Library) string {
 
 // isRead reports whether the sources of a package are known.
 func (s *sources) isRead(name string) bool {
-	return s.session.judge.conda != nil && s.session.judge.conda.installed(name) != nil ||
+	conda := s.session.judge.conda
+	return s.texts[name] || conda != nil && conda.installed(name) != nil ||
 		slices.ContainsFunc(s.others, func(a *facts.Artifact) bool { return project(a) == name })
 }
 
@@ -374,6 +398,18 @@ func (s *sources) loadedBy(
 	own []*dynlink.Library,
 	l *dynlink.Library,
 ) (loads bool, undecided string) {
+	return s.loadedWith(root, o.Loads || o.Imports.Any(func(name string) bool {
+		return strings.HasPrefix(name, "PyImport_Import")
+	}), own, l)
+}
+
+// loadedWith is loadedBy for a module of which it is known whether it may load others.
+func (s *sources) loadedWith(
+	root *dynlink.Library,
+	others bool,
+	own []*dynlink.Library,
+	l *dynlink.Library,
+) (loads bool, undecided string) {
 	all := slices.Concat([]*dynlink.Library{root}, own, s.set.all)
 	e := dynlink.NewEnvironment(s.set.platform.Libc, all, nil,
 		dynlink.NewProviders(symindex.New(elfobj.NewNames()), all))
@@ -383,10 +419,8 @@ func (s *sources) loadedBy(
 			return true, ""
 		}
 	}
-	if o.Loads || o.Imports.Any(func(name string) bool {
-		return strings.HasPrefix(name, "PyImport_Import")
-	}) {
-		return false, path.Base(o.Path) + " may import other modules"
+	if others {
+		return false, path.Base(root.Path) + " may import other modules"
 	}
 	return false, ""
 }

@@ -118,7 +118,9 @@ func (s *Session) runRules(
 	linking := newLinking(set.linker, c.Scenario)
 	releases := s.Releases(ctx, c)
 	others, projects := s.othersOf(c.Artifact, c.Target.Platform)
-	sources := &sources{session: s, set: set, facts: c.Artifact, others: others}
+	sources := &sources{
+		session: s, ctx: ctx, on: releases.on, set: set, facts: c.Artifact, others: others,
+	}
 	out := map[*Rule][]Found{}
 	for _, rule := range s.order(hopeless != nil) {
 		if ctx.Err() != nil {

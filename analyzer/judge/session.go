@@ -92,6 +92,7 @@ type Session struct {
 	resolver  *resolver
 	libraries *libraries
 	releases  map[releaseOn]*packages.Release // see Releases
+	texts     map[textsKey]texts              // see textsOf
 	starts    *starts                         // of the current artifact
 	baseline  *loadState                      // of the current artifact, without a fix
 }
@@ -117,6 +118,7 @@ func (j *Judge) Session(
 		compared:  map[*facts.Artifact][]*Compared{},
 		libraries: newLibraries(j.options, index),
 		releases:  map[releaseOn]*packages.Release{},
+		texts:     map[textsKey]texts{},
 		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),
 	}
 	s.resolver = newResolver(s)

@@ -71,6 +71,15 @@ type Reader interface {
 	Read(ctx context.Context, r *Release, on Target, worth func(path string) int64) (*Release, error)
 }
 
+// Texts is a Source that has the Python sources of releases.
+type Texts interface {
+	Source
+	// Texts returns the sources of a top-level package or module of a release by their path in
+	// site-packages: for "pkg" those of "pkg/__init__.py", "pkg/sub.py" and "pkg.py". It is empty
+	// without one. Errors wrap ErrUnknown or ErrUnavailable, also if there are too many.
+	Texts(ctx context.Context, r *Release, on Target, top string) (map[string]string, error)
+}
+
 // Target is the interpreter and machine that a release is installed for: "3.12", or "3.13t" without
 // the global interpreter lock, and "x86_64".
 type Target struct {

@@ -30,7 +30,9 @@ they are executed: calls of ctypes.CDLL and functions with similar names, and im
 that need the library and find it by their own path. What is imported after the module is too
 late. If the package does not import the module in any case, each source that imports it counts.
 It is an error too if a source that the package imports loads another object by its path, outside
-of functions and before anything loads what that needs, and does not handle OSError.
+of functions and before anything loads what that needs, and does not handle OSError. Of a package
+that is only in the index, the sources are read if it is imported before, has the library or
+requires the package that has it, and has at most 400 of them.
 
 It is a note if a package is imported before that has the library, or requires the package that has
 it, and its sources were not read. It is a warning if it is not decided for another reason: the name

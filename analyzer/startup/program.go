@@ -69,6 +69,9 @@ func (p Program) Index() *Index {
 // Has reports whether the program has a module.
 func (x *Index) Has(name string) bool { return x.program[name] != nil }
 
+// Program returns the program, which the caller may change.
+func (x *Index) Program() Program { return maps.Clone(x.program) }
+
 // Add adds a module to the program.
 func (x *Index) Add(name string, m *Module) {
 	x.program[name] = m

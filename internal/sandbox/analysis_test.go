@@ -661,6 +661,33 @@ func TestAnswerOfABrokenSource(t *testing.T) {
 	}
 }
 
+// withTexts is a source with the Python sources of releases.
+type withTexts struct{ readingSource }
+
+func (withTexts) Texts(
+	_ context.Context,
+	r *packages.Release,
+	on packages.Target,
+	top string,
+) (map[string]string, error) {
+	return map[string]string{top + ".py": r.ID().String() + " " + on.Python}, nil
+}
+
+// A question for Python sources has them as its answer, or that the source has none.
+func TestAnswerWithTexts(t *testing.T) {
+	q := &question{
+		subject: subject{Name: "dep", Version: "1.0", On: packages.Target{Python: "3.12"}}, Top: "dep",
+	}
+	s := (&answerer{source: withTexts{}}).answer(t.Context(), q)
+	if s.err() != nil || s.Texts["dep.py"] != "dep==1.0 3.12" {
+		t.Errorf("answered %+v", s)
+	}
+	s = (&answerer{source: source{}}).answer(t.Context(), q)
+	if !errors.Is(s.err(), packages.ErrUnknown) {
+		t.Errorf("answered %+v", s)
+	}
+}
+
 // A child that exploits a reader may send many small objects, which take far more memory decoded.
 func TestObjectsOfAReplyAreBounded(t *testing.T) {
 	text := strings.Repeat("{},", maxObjects+1)

@@ -224,6 +224,7 @@ type reader struct{ *parent }
 var (
 	_ packages.Source = (*parent)(nil)
 	_ packages.Reader = reader{}
+	_ packages.Texts  = reader{}
 )
 
 // Read implements packages.Reader.
@@ -266,6 +267,21 @@ func (p reader) Read(
 		}
 	}
 	return &out, nil
+}
+
+// Texts implements packages.Texts.
+func (p reader) Texts(
+	ctx context.Context,
+	r *packages.Release,
+	on packages.Target,
+	top string,
+) (map[string]string, error) {
+	about := subject{Name: r.Name, Version: r.Version, On: on}
+	s, err := p.put(ctx, question{subject: about, Top: top})
+	if err != nil {
+		return nil, err
+	}
+	return s.Texts, nil
 }
 
 // Versions implements packages.Source.

@@ -124,6 +124,8 @@ type question struct {
 	ID int
 	subject
 	Worth map[string]int64 `json:",omitempty"` // by path: how many bytes may be read for a library
+	// Top requests the Python sources of this package or module of the release.
+	Top string `json:",omitempty"`
 	// Head requests the wheel of the release, from the Other of this one of Environments.Heads. It
 	// counts from 1.
 	Head int `json:",omitempty"`
@@ -141,6 +143,7 @@ type solution struct {
 	ID       int
 	Versions []string          `json:",omitempty"`
 	Release  *packages.Release `json:",omitempty"`
+	Texts    map[string]string `json:",omitempty"`
 	Wheel    *placed           `json:",omitempty"` // nil if none can be read
 	Error    string            `json:",omitempty"`
 	// the error wraps packages.ErrUnknown; else packages.ErrUnavailable
@@ -223,6 +226,8 @@ func (a *answerer) answer(ctx context.Context, q *question) (s *solution) {
 	case a.source == nil:
 		s.Error = "no package index was configured"
 		return s
+	case q.Top != "":
+		s.Texts, err = a.texts(ctx, q)
 	case q.Version == "":
 		s.Versions, err = a.source.Versions(ctx, q.Name, q.On)
 	default:
@@ -235,6 +240,16 @@ func (a *answerer) answer(ctx context.Context, q *question) (s *solution) {
 		s.Error, s.Unknown = err.Error(), errors.Is(err, packages.ErrUnknown)
 	}
 	return s
+}
+
+// texts returns the Python sources of a release.
+func (a *answerer) texts(ctx context.Context, q *question) (map[string]string, error) {
+	source, ok := a.source.(packages.Texts)
+	if !ok {
+		return nil, fmt.Errorf("the sources of %s are %w", q.Name, packages.ErrUnknown)
+	}
+	r := &packages.Release{Name: q.Name, Version: q.Version}
+	return source.Texts(ctx, r, q.On, q.Top)
 }
 
 // wheel places another wheel for the child; nil if there is none.

@@ -15,7 +15,7 @@
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there, or its Python sources; "conda/owners" has the package of each file: lines PATH NAME VERSION
-//	package/NAME==VERSION/PATH a library of this release, in the text form of its system; after a line "unread" it is one whose symbols are not known, and its exports are those of the nearest releases; lines "type NAME SIZE" before it are types of a module; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python
+//	package/NAME==VERSION/PATH a library of this release, in the text form of its system; after a line "unread" it is one whose symbols are not known, and its exports are those of the nearest releases; lines "type NAME SIZE" before it are types of a module; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python; a file PATH.py is a Python source
 //	environment                an analyzer.Environment in JSON, in which the wheels are installed together: its pins, packages without a wheel, installed files
 //	want                       the report, as Format writes it
 //
@@ -394,10 +394,11 @@ func distInfo(w pkgmeta.WheelName) string {
 // Packages is a packages.Source with the releases of a case.
 type Packages map[string][]*Published
 
-// Published is a release with its Requires-Python ("" = any).
+// Published is a release with its Requires-Python ("" = any) and its Python sources by path.
 type Published struct {
 	packages.Release
 	RequiresPython string
+	Texts          map[string]string
 }
 
 func (p Packages) add(name string, data []byte) error {
@@ -410,7 +411,7 @@ func (p Packages) add(name string, data []byte) error {
 	if i < 0 {
 		i = len(p[n])
 		p[n] = append(p[n], &Published{
-			Release: packages.Release{Name: n, Version: v, Known: true},
+			Release: packages.Release{Name: n, Version: v, Known: true}, Texts: map[string]string{},
 		})
 	}
 	r := p[n][i]
@@ -426,6 +427,10 @@ func (p Packages) add(name string, data []byte) error {
 	}
 	if file == "requires-python" {
 		r.RequiresPython = strings.TrimSpace(string(data))
+		return nil
+	}
+	if strings.HasSuffix(file, ".py") {
+		r.Texts[file] = string(data)
 		return nil
 	}
 	if file == "no-wheel" { // it exists, and what it contains cannot be looked up
@@ -509,6 +514,24 @@ func (p Packages) Release(
 		}
 	}
 	return nil, fmt.Errorf("%s %s: %w", name, version, packages.ErrUnknown)
+}
+
+// Texts implements packages.Texts.
+func (p Packages) Texts(
+	_ context.Context,
+	r *packages.Release,
+	_ packages.Target,
+	top string,
+) (map[string]string, error) {
+	texts := map[string]string{}
+	for _, x := range p[r.Name] {
+		for file, text := range x.Texts {
+			if x.Version == r.Version && (file == top+".py" || strings.HasPrefix(file, top+"/")) {
+				texts[file] = text
+			}
+		}
+	}
+	return texts, nil
 }
 
 // Format writes a report in the form of want, with details indented.
