@@ -149,6 +149,13 @@ func (d *demand) read(
 		}
 		return 0 // what packages for other systems need of each other is not checked
 	}
+	if r.Abridged && d.definedBy(r) {
+		on := on
+		on.Modules = true
+		if full, err := d.Reader.Release(ctx, r.Name, r.Version, on); err == nil && !full.Abridged {
+			r = full
+		}
+	}
 	for {
 		before := len(d.wanted)
 		read, err := d.Reader.Read(ctx, r, on, worth)
@@ -166,6 +173,25 @@ func (d *demand) read(
 			return r, nil
 		}
 	}
+}
+
+// definedBy reports whether a release may have modules that define types which the artifacts use.
+func (d *demand) definedBy(r *packages.Release) bool {
+	for module := range d.modules {
+		if top, _, _ := strings.Cut(module, "/"); hasTop(r, top) {
+			return true
+		}
+	}
+	return false
+}
+
+// hasTop reports whether a release has a top-level package, other than NumPy's, whose types have a
+// rule of their own: it has its name, or a library in it.
+func hasTop(r *packages.Release, top string) bool {
+	return top != "numpy" && (pkgmeta.Normalize(top) == r.Name ||
+		slices.ContainsFunc(r.Libraries, func(l packages.Library) bool {
+			return strings.HasPrefix(l.Path, top+"/")
+		}))
 }
 
 // defines reports whether a file may be the module that defines a type which the artifacts use: the

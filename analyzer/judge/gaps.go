@@ -92,6 +92,13 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddNote(fmt.Sprintf("could not look up %s, on which the result does not depend: %v",
 				listNames(others), why))
 		}
+		for _, x := range a.Releases {
+			if x.Abridged && !certain && a.comparesUnread(x.Name) {
+				r.AddUnread(result.Unread{Path: c.Artifact.Path, Reason: fmt.Sprintf(
+					"the types of %s are not in the built-in package history, and the result depends on "+
+						"them; name a package index with --index-url or PIP_INDEX_URL", x.ID())})
+			}
+		}
 		reported := s.absent(ctx, r, a)
 		reported = append(reported, s.unmet(ctx, r, c.Artifact, a, reported)...)
 		s.contradictions(r, c.Artifact, a)
@@ -501,11 +508,31 @@ func (a *packageSet) dependsOn(name string) bool {
 }
 
 // comparesUnread reports whether an object compares what it was built with, such as types, with a
-// package that was not read. The names of the module and of the package decide: see mayHave.
+// package that was not read, or of which the history has no modules. The names of the module and of
+// the package decide: see mayHave. If no package has such a name, it may be any that was not read.
 func (a *packageSet) comparesUnread(name string) bool {
-	if a.Release(name) != nil {
+	r := a.Release(name)
+	if r != nil && !r.Abridged {
 		return false
 	}
+	return slices.ContainsFunc(a.comparedTops(), func(top string) bool {
+		switch {
+		case r != nil:
+			return hasTop(r, top)
+		case a.Release(pkgmeta.Normalize(top)) != nil,
+			slices.ContainsFunc(a.Releases, func(x *packages.Release) bool { return hasTop(x, top) }):
+			return false
+		}
+		return mayHave(name, top) ||
+			!slices.ContainsFunc(a.Unresolved, func(u packages.Unresolved) bool {
+				return mayHave(u.Package, top)
+			})
+	})
+}
+
+// comparedTops returns the top-level packages of the modules that the objects compare themselves
+// with, without those of the artifact.
+func (a *packageSet) comparedTops() (tops []string) {
 	own := map[string]bool{}
 	top := func(module, separator string) string {
 		first, _, _ := strings.Cut(module, separator)
@@ -514,12 +541,14 @@ func (a *packageSet) comparesUnread(name string) bool {
 	for _, v := range a.views {
 		own[top(facts.ModuleName(v.Path), "/")] = true
 	}
-	return slices.ContainsFunc(a.views, func(v *View) bool {
-		return slices.ContainsFunc(v.Compared(), func(module string) bool {
-			of := top(module, ".")
-			return !own[of] && a.Release(pkgmeta.Normalize(of)) == nil && mayHave(name, of)
-		})
-	})
+	for _, v := range a.views {
+		for _, module := range v.Compared() {
+			if of := top(module, "."); !own[of] && !slices.Contains(tops, of) {
+				tops = append(tops, of)
+			}
+		}
+	}
+	return tops
 }
 
 // mayHave reports whether a package may have a top-level module: its name has the letters of the

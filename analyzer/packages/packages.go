@@ -92,6 +92,8 @@ type Target struct {
 	// Pythons are the interpreters that the artifact runs on, as in Requires-Python, if they are
 	// several: Versions lists the versions that one of them can install. "" = Python only.
 	Pythons string
+	// Modules asks Release for the modules of Python too, which a release of the history has not.
+	Modules bool
 	// Fresh asks Versions for what the source has now, not for what it had some minutes ago.
 	Fresh bool
 }

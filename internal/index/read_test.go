@@ -194,10 +194,13 @@ func TestHistoryFirst(t *testing.T) {
 			file: strings.Replace(file.name, "py3", "py2.py3", 1), sum: sum(file.data),
 		}, 3},
 		{"another platform", recorded{file: other.name, sum: sum(other.data)}, 3},
+		{"modules", recorded{file: file.name, sum: sum(file.data)}, 3}, // which the history has not
 	} {
 		s := serve(t, wheels)
 		i := s.index(t, func(o *Options) { o.History = c.history })
-		r, err := i.Release(ctx, "demo", "1.0", linux)
+		on := linux
+		on.Modules = c.name == "modules"
+		r, err := i.Release(ctx, "demo", "1.0", on)
 		if err != nil || (len(r.Libraries) == 1) != (c.asked == 1) {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
 		}

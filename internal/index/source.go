@@ -148,7 +148,7 @@ func (i *Index) describe(
 	if i.locked.without(best) || alone && i.locked != nil && i.locked.Complete {
 		return &packages.Release{Name: best.project, Version: normal(version), Known: true}, nil
 	}
-	if fits && i.recorded(ctx, *best, files, on) {
+	if fits && !on.Modules && i.recorded(ctx, *best, files, on) {
 		if r, err := i.history.Release(ctx, best.project, version, on); err == nil {
 			i.meter.recorded.Add(1)
 			if best.size > 0 {

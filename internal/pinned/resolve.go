@@ -76,7 +76,8 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 			"install today: %s", strings.Join(chosen, ", ")))
 	}
 	if e.Partial {
-		e.imply(set, names)
+		_, history := source.(packages.Embedded)
+		e.imply(set, names, history)
 	}
 	return nil
 }
@@ -112,8 +113,10 @@ func (e *Pinned) resolve(
 	}
 }
 
-// imply adds the packages of a set that no file names to Pins.
-func (e *Pinned) imply(set *packages.Set, names map[string]Pin) {
+// imply adds the packages of a set that no file names to Pins. One that an index does not have, or
+// that could not be requested, is Unread if it may have a library or a module: the packages that
+// need it were checked without it. history is set if there is no index.
+func (e *Pinned) imply(set *packages.Set, names map[string]Pin, history bool) {
 	from := neededBy(set, names)
 	var added, unknown []string
 	add := func(id packages.ID) {
@@ -132,8 +135,13 @@ func (e *Pinned) imply(set *packages.Set, names map[string]Pin) {
 		case listed, errors.Is(u.Err, packages.ErrTooMany):
 		case chosen:
 			add(id)
-		default:
+		case history || packages.History().Lacks(u.Package, u.Extras, func(string) bool { return true }):
 			unknown = append(unknown, u.Requirement)
+		default:
+			by := from[u.Package]
+			e.beyond = append(e.beyond, analyzer.Unread{Path: u.Requirement, Reason: fmt.Sprintf(
+				"%s, which %s names, requires it, and it could not be looked up: %v", by.For, by.File,
+				u.Err)})
 		}
 	}
 	note := func(text string, list []string) {
@@ -188,7 +196,8 @@ func chosenIn(set *packages.Set, name string) (packages.ID, bool) {
 	return packages.ID{Name: name, Version: set.Unresolved[i].Version}, true
 }
 
-// unpinned lists the packages for which Resolve found no version, and one that it did not look up.
+// unpinned lists the packages for which Resolve found no version, and those that it could not look
+// up.
 func (e *Pinned) unpinned() []analyzer.Unread {
 	out := e.beyond
 	for _, p := range e.Unpinned {

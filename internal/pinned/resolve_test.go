@@ -50,7 +50,7 @@ func (x requiringIndex) Release(
 // pip installs what the packages of a requirements file need too, within the constraints.
 func TestImplied(t *testing.T) {
 	source := requiringIndex{
-		"beads==1.0": {"thread>=1", "glue", "wax"}, "thread==1.0": nil, "thread==2.0": {"silk[fine]"},
+		"beads==1.0": {"thread>=1", "glue", "wax>1", "six"}, "thread==1.0": nil, "thread==2.0": {"silk[fine]"},
 		"thread==3.0": nil, "silk==1.0": {`dye; extra == "fine"`}, "dye==1.0": nil,
 		"glue==1.0": {"source"},
 	}
@@ -65,7 +65,7 @@ func TestImplied(t *testing.T) {
 			"glue==1.0 needed by beads==1.0, thread==3.0 needed by beads==1.0",
 			"not in the file, but needed by its packages, so checked at the versions that pip would " +
 				"install today: thread==3.0, glue==1.0; not in the file, but needed by its packages, and " +
-				"could not be looked up, so not checked: wax",
+				"could not be looked up, so not checked: six", // which has no native code
 		},
 		{
 			"a constraint, and extras of what is not in the file", "beads==1.0\n-c limits.txt\n",
@@ -92,6 +92,12 @@ func TestImplied(t *testing.T) {
 		slices.Sort(got)
 		if strings.Join(got, ", ") != test.pins {
 			t.Errorf("%s: added %q, want %q", test.name, got, test.pins)
+		}
+		unread := p.unpinned()
+		if len(unread) > 1 || test.notes != "" && fmt.Sprint(unread) !=
+			"[{wax>1 beads==1.0, which a.txt names, requires it, and it could not be looked up: "+
+				"versions of wax: wax: not known}]" {
+			t.Errorf("%s: unread %q", test.name, unread)
 		}
 		if notes := strings.Join(p.Notes, "; "); test.notes != "" && notes != test.notes {
 			t.Errorf("%s: notes %q, want %q", test.name, notes, test.notes)

@@ -15,7 +15,7 @@
 //	baseline/NAME              an earlier build that a file describes
 //	library-path/DIR/NAME      a library in a folder of LD_LIBRARY_PATH
 //	conda/PATH                 a library in a conda environment at /opt/conda with Python 3.12, or METADATA and RECORD of a package there, or its Python sources; "conda/owners" has the package of each file: lines PATH NAME VERSION
-//	package/NAME==VERSION/PATH a library of this release, in the text form of its system; after a line "unread" it is one whose symbols are not known, and its exports are those of the nearest releases; lines "type NAME SIZE" before it are types of a module; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python; a file PATH.py is a Python source
+//	package/NAME==VERSION/PATH a library of this release, in the text form of its system; after a line "unread" it is one whose symbols are not known, and its exports are those of the nearest releases; lines "type NAME SIZE" before it are types of a module; a file "requires" has its requirements, one on each line, and "requires-python" its Requires-Python; a file PATH.py is a Python source; a file "abridged" makes it one of the built-in history
 //	environment                an analyzer.Environment in JSON, in which the wheels are installed together: its pins, packages without a wheel, installed files
 //	want                       the report, as Format writes it
 //
@@ -431,6 +431,10 @@ func (p Packages) add(name string, data []byte) error {
 	}
 	if strings.HasSuffix(file, ".py") {
 		r.Texts[file] = string(data)
+		return nil
+	}
+	if file == "abridged" { // it is one of the history, which has no modules
+		r.Abridged = true
 		return nil
 	}
 	if file == "no-wheel" { // it exists, and what it contains cannot be looked up
