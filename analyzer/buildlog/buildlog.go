@@ -33,6 +33,7 @@ const (
 	maxLine      = 16 << 10
 	maxWork      = 16 << 20
 	maxPattern   = 4 << 20
+	maxJobs      = 20 // of a diagnosis
 )
 
 // Read reads a log until its end or a limit. It returns the error of r. Messages in a short text

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -175,7 +176,8 @@ func (s *reader) handleLine(n int, raw []byte) bool {
 		s.mark(n, shown)
 		return true
 	}
-	h := maphash.Bytes(s.seed, raw)
+	job := s.job()
+	h := maphash.Bytes(s.seed, raw) ^ maphash.String(s.seed, job)
 	if hits.has(aContext) {
 		s.addContext(n, clean(raw))
 	} else if s.lines[h] {
@@ -219,6 +221,9 @@ func (s *reader) handleLine(n int, raw []byte) bool {
 			}
 			for _, d := range m.diagnoses() {
 				d.Line, d.Place, d.at = n, s.place(), settingOf(&d, shown.completed(s.around(n)))
+				if job != "" {
+					d.Jobs = []string{job}
+				}
 				s.add(d)
 			}
 		}
@@ -272,6 +277,11 @@ func (s *reader) add(d Diagnosis) {
 	i, ok := s.seen[k]
 	if ok {
 		old := &s.out[i]
+		for _, job := range d.Jobs {
+			if !slices.Contains(old.Jobs, job) && len(old.Jobs) < maxJobs {
+				old.Jobs = append(old.Jobs, job)
+			}
+		}
 		for _, f := range [][2]*string{{&old.Library, &d.Library}, {&old.Object, &d.Object},
 			{&old.named, &d.named}, {&old.python, &d.python}} {
 			if *f[0] == "" {

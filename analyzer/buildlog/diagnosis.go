@@ -14,8 +14,11 @@ const (
 // Diagnosis is an error about one symbol, version or library, even if several lines report it.
 // A field that the text does not contain is empty.
 type Diagnosis struct {
-	Line  int    `json:"line"`  // number of the first line that reports it, from 1
-	Class string `json:"class"` // one of Classes
+	Line int `json:"line"` // number of the first line that reports it, from 1
+	// Jobs are the jobs that report it, if the log names those of its lines ("gh run view --log"); at
+	// most maxJobs.
+	Jobs  []string `json:"jobs,omitempty"`
+	Class string   `json:"class"` // one of Classes
 	// The pattern that matched, for example "ld-undefined-reference".
 	Rule    string `json:"rule"`
 	Symbol  string `json:"symbol"`  // as printed, mangled or demangled, without its version

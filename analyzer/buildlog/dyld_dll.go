@@ -249,7 +249,11 @@ var systemTexts = map[string]string{
 	"illegal-instruction": "the program executed an instruction that this processor does not have",
 	"loader-other-architecture": "the file is for another architecture, which glibc reports as if " +
 		"it were missing",
-	moduleName: "the name of the module's file and the function that Python calls differ",
+	ltoInput: "it has the intermediate code of another compiler, or the linker has no plug-in " +
+		"that reads it",
+	tlsMismatch: "the variable is thread-local in one file and not in another",
+	jvmMethod:   "no library that the program has loaded has the native method",
+	moduleName:  "the name of the module's file and the function that Python calls differ",
 }
 
 // systemFixes returns the fixes for messages of macOS and Windows; nil for other messages.

@@ -16,6 +16,9 @@ func newFix(kind fix.Kind, title string, command shellword.Line) fix.Fix {
 // fixes returns at most three fixes for a diagnosis, the most likely first. owners are the -l
 // names of all libraries that the object does not link.
 func fixes(d *Diagnosis, owners []string) []fix.Fix {
+	if d.Rule == jvmMethod {
+		return methodFixes(d)
+	}
 	for _, of := range []func(*Diagnosis) []fix.Fix{settingFixes, systemFixes, pythonFixes} {
 		if f := of(d); f != nil {
 			return f

@@ -10,6 +10,14 @@ import (
 // definitionFixes returns the fixes for a symbol with several definitions.
 func definitionFixes(d *Diagnosis) []fix.Fix {
 	name := cmp.Or(shorten(d.Symbol), "it")
+	if d.Rule == tlsMismatch {
+		return []fix.Fix{
+			newFix(fix.KindSource, "Declare "+name+" in one header, with or without __thread "+
+				"(thread_local), include it in all files that use "+name+", and build them again", ""),
+			newFix(fix.KindRebuild, "If the headers agree, build all files with the same options: a "+
+				"macro decides whether the variable is thread-local", ""),
+		}
+	}
 	return []fix.Fix{
 		newFix(fix.KindSource, "Define "+name+" in one source file only. In headers, declare "+
 			"variables extern and "+
@@ -41,6 +49,15 @@ func scriptFixes(d *Diagnosis) []fix.Fix {
 
 // targetFixes returns the fixes for a linker's input that is for another machine.
 func targetFixes(d *Diagnosis) []fix.Fix {
+	if d.Rule == ltoInput {
+		return []fix.Fix{
+			newFix(fix.KindRebuild, "Build "+cmp.Or(base(d.Object), "the file")+" again, with the "+
+				"compiler and release that links it, or with machine code in it "+
+				"(clang: -fno-lto)", `CFLAGS="-ffat-lto-objects"`),
+			newFix(fix.KindLinkFlag, "Link with the compiler instead of ld, with -flto, and make "+
+				"archives with gcc-ar and gcc-ranlib, or llvm-ar", `LDFLAGS="-flto"`),
+		}
+	}
 	return []fix.Fix{
 		newFix(fix.KindRebuild, "Build "+cmp.Or(base(d.Object), "the file")+" for the architecture of "+
 			"the output: "+
@@ -135,5 +152,15 @@ func pageSizeFixes(*Diagnosis) []fix.Fix {
 			"page size of the "+
 			"architecture (64 KiB: 2^16 bytes)", "./configure --with-lg-page=16"),
 		newFix(fix.KindEnvironment, "Or boot a kernel with pages of 4 KiB", "getconf PAGESIZE"),
+	}
+}
+
+// methodFixes returns the fixes for a native method of Java without an implementation.
+func methodFixes(d *Diagnosis) []fix.Fix {
+	return []fix.Fix{
+		newFix(fix.KindSource, "Load the library that implements "+shorten(d.Symbol)+" before the "+
+			"first call (System.loadLibrary), in the class that declares it", ""),
+		newFix(fix.KindPin, "Use the native library and the Java classes of one release: the "+
+			"function's name is made of the package, the class and the method", ""),
 	}
 }

@@ -6,6 +6,9 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
+// jvmMethod is the pattern of a native method without an implementation.
+const jvmMethod = "jvm-native-method"
+
 // jvmPatterns are messages of the JVM. Most of UnsatisfiedLinkError is the text of ld.so, see
 // loader.go.
 var jvmPatterns = []pattern{
@@ -16,6 +19,19 @@ var jvmPatterns = []pattern{
 		example: "java.lang.UnsatisfiedLinkError: No implementation found for int org.gain.Lib.all() " +
 			"(tried Java_org_gain_Lib_all and Java_org_gain_Lib_all__)",
 		similar: "No implementation found for the service",
+	},
+	{ // hotspot: 'void T.g()' since Java 11, T.g()V before; the jextract of Java 22 and later
+		id: jvmMethod, class: "undefined-symbol",
+		needles: []string{"UnsatisfiedLinkError: "},
+		expr: `UnsatisfiedLinkError: (?:'(?P<sym>[^']+\([^')]*\))'|` +
+			`(?P<syms>[\w.$]+\.[\w$]+\([\w/;$\[]*\)[\w/;$\[]+)|` +
+			`unresolved symbol: (?P<ver>[\w$]+))\s*$`,
+		example: "java.lang.UnsatisfiedLinkError: 'void org.gain.Lib.all()'",
+		similar: "java.lang.UnsatisfiedLinkError: the library is not for this system",
+		fill: func(m *match) bool {
+			m.sym, m.syms, m.ver = m.sym+m.syms+m.ver, "", ""
+			return true
+		},
 	},
 	{ // SoLoader of Android apps
 		id: "jvm-dso-not-found", class: "library-not-found",

@@ -169,17 +169,4 @@ var otherLinkerPatterns = []pattern{
 		example: "wasm-ld: error: main.o: undefined symbol: gain_all",
 		similar: "wasm-ld: main.o: no undefined symbol",
 	},
-	{ // a linker script is what ld takes a text for
-		id: "ld-input-is-text", class: "invalid-elf", stage: linking,
-		needles: []string{"unknown directive: ", "not an object or archive", "<!", "git-lfs"},
-		expr: `lld(?:-\d+)?: error: (?P<obj>[^\s:]+):1: unknown directive: |` +
-			`error: (?P<lib>[^\s:]+): not an object or archive|` +
-			`mold: fatal: (?P<libs>[^\s:]+):1: (?:<!|version https://git-lfs)`,
-		example: "ld.lld: error: gain.o:1: unknown directive: <!DOCTYPE",
-		similar: "nginx: unknown directive: gain",
-		fill: func(m *match) bool {
-			m.obj, m.lib, m.libs = m.obj+m.lib+m.libs, "", ""
-			return true
-		},
-	},
 }

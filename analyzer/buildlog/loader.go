@@ -142,6 +142,13 @@ var loaderPatterns = []pattern{
 			return true
 		},
 	},
+	{ // linux-user/elfload.c
+		id: "qemu-other-architecture", class: "wrong-platform",
+		needles: []string{": Invalid ELF image for this architecture"},
+		expr:    `qemu-\w+(?:-static)?: (?P<obj>[^:]+): Invalid ELF image for this architecture`,
+		example: "qemu-aarch64: ./gain: Invalid ELF image for this architecture",
+		similar: "error: Invalid ELF image for this architecture",
+	},
 	{
 		id: "interpreter-missing", class: "wrong-platform",
 		needles: []string{"bad ELF interpreter", "failed to open elf at ", "qemu-"},

@@ -13,6 +13,7 @@ var patterns = lazy.Value[[]*pattern]{New: func() []*pattern {
 }}
 
 var families = [][]pattern{
+	inputPatterns,
 	definitionPatterns,
 	otherLinkerPatterns,
 	lldPatterns,

@@ -37,6 +37,16 @@ func (s *reader) place() Place {
 	return p
 }
 
+// job returns the job of the current line: "gh run view --log" writes it, the step and the time,
+// with tabs between them. It is "" in other logs.
+func (s *reader) job() string {
+	job, rest, ok := strings.Cut(string(s.stamp), "\t")
+	if !ok || !strings.Contains(rest, "\t") {
+		return ""
+	}
+	return bound(clean([]byte(job)))
+}
+
 // section adds a section.
 func (s *reader) section(n int, text string) {
 	if len(s.sections) < maxSections {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -266,5 +267,28 @@ func TestReadingIsLinear(t *testing.T) {
 		if large > 8*small+len(line)*8 {
 			t.Errorf("%q: %d bytes of work for 1 MiB, %d for 8 MiB", line, small, large)
 		}
+	}
+}
+
+// TestJobs: a log of several jobs names those that report an error.
+func TestJobs(t *testing.T) {
+	line := func(job, text string) string {
+		return job + "\tBuild\t\ufeff2026-05-01T10:00:02.1234567Z " + text + "\n"
+	}
+	const undefined = "/usr/bin/ld: main.o: undefined reference to `gain_all'"
+	got := read(t, line("build (ubuntu-22.04)", undefined)+line("build (ubuntu-22.04)", undefined)+
+		line("test", "ImportError: libdial.so.1: cannot open shared object file: No such file or "+
+			"directory")+line("build (debian)", undefined))
+	if len(got) != 2 || got[0].Symbol != "gain_all" || got[1].Library != "libdial.so.1" {
+		t.Fatalf("got\n%s", format(got))
+	}
+	if want := []string{"build (ubuntu-22.04)", "build (debian)"}; !slices.Equal(got[0].Jobs, want) {
+		t.Errorf("jobs %q, want %q", got[0].Jobs, want)
+	}
+	if want := []string{"test"}; !slices.Equal(got[1].Jobs, want) {
+		t.Errorf("jobs %q, want %q", got[1].Jobs, want)
+	}
+	if got := read(t, undefined); got[0].Jobs != nil {
+		t.Errorf("a log of no job: %q", got[0].Jobs)
 	}
 }

@@ -43,7 +43,7 @@ func TestTexts(t *testing.T) {
 			})
 		}
 	}
-	if texts < 60 {
+	if texts < 150 {
 		t.Errorf("%d texts", texts)
 	}
 }

@@ -222,6 +222,15 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
+// inJobs names the jobs of a diagnosis; "" if the log does not name them.
+func inJobs(jobs []string) string {
+	if len(jobs) == 0 {
+		return ""
+	}
+	return ", " + map[bool]string{true: "job", false: "jobs"}[len(jobs) == 1] + " " +
+		mdsafe.Visible(strings.Join(jobs, ", "))
+}
+
 // explainText writes the diagnoses for a terminal. report is that of the artifacts; nil if there
 // were none.
 func explainText(w io.Writer, r buildlog.Result, report *analyzer.Report) error {
@@ -230,7 +239,7 @@ func explainText(w io.Writer, r buildlog.Result, report *analyzer.Report) error 
 		fmt.Fprintf(&b, "No known linker or loader error in %s.\n", count(r.Lines, "line"))
 	}
 	for _, d := range r.Diagnoses {
-		fmt.Fprintf(&b, "line %d: %s\n  %s", d.Line, mdsafe.Visible(d.Message), d.Class)
+		fmt.Fprintf(&b, "line %d%s: %s\n  %s", d.Line, inJobs(d.Jobs), mdsafe.Visible(d.Message), d.Class)
 		if d.Cause != buildlog.CauseUnknown {
 			fmt.Fprintf(&b, "; where to fix: the %s", d.Cause)
 		}
