@@ -151,6 +151,7 @@ func (s *Session) othersOf(
 		all, of = with.artifacts, with.projects
 	}
 	together := s.togetherWith(f, p)
+	others, projects = make([]*facts.Artifact, 0, len(all)), make([]string, 0, len(all))
 	for n, x := range all {
 		if w := together.of(of[n]); (x != f || with != nil) && (own == "" || of[n] != own) &&
 			(w == nil || w.artifact == x || x.Wheel == nil) {

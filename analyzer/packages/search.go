@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"math"
 	"slices"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
@@ -45,10 +43,13 @@ type search struct {
 
 	// The state of the search. trail has a package for each requirement in wants, in the order in
 	// which they were added.
-	names  []string // in order of discovery
+	names  []string       // in order of discovery
+	place  map[string]int // of each of the names
 	wants  map[string][]requirement
 	chosen map[string]*choice
 	trail  []string
+	// turns has the turn of each package to choose, and earlier turns, which next drops.
+	turns turns
 }
 
 // requirement is a requirement with its origin.
@@ -143,8 +144,9 @@ func (s *search) requirement(q pkgmeta.Requirement, extras []string) (requiremen
 func (s *search) run(ctx context.Context) error {
 	s.relaxed, s.replaces = map[string]int{}, map[string]bool{}
 	for {
-		s.names, s.trail = nil, nil
-		s.wants, s.chosen = map[string][]requirement{}, map[string]*choice{}
+		s.names, s.trail, s.turns = nil, nil, nil
+		s.place, s.wants = map[string]int{}, map[string][]requirement{}
+		s.chosen = map[string]*choice{}
 		for _, r := range s.roots {
 			s.add(r)
 		}
@@ -221,51 +223,6 @@ func (s *search) atLimit() bool {
 	return s.tries >= maxTries || s.compared >= maxCompared || s.lookups.more >= maxDropped
 }
 
-// next returns the package to choose next, "" if all are chosen. As in pip, those of which few
-// versions fit come first: pinned, with an upper bound, with another one; then those that the user
-// requires, in their order; and then the others by name.
-func (s *search) next() string {
-	best, first := "", math.MaxInt
-	for n, name := range s.names {
-		if s.chosen[name] != nil || s.lookUp != nil && !s.lookUp[name] {
-			continue
-		}
-		if _, pinned := s.pin(name); pinned {
-			return name
-		}
-		class := 3
-		for _, w := range s.wants[name] {
-			class = min(class, tightness(w.spec))
-		}
-		order := class * len(s.names) * 2
-		if _, given := s.given[name]; given {
-			order += n
-		} else {
-			order += len(s.names)
-		}
-		if order < first || order == first && name < best {
-			best, first = name, order
-		}
-	}
-	return best
-}
-
-// tightness is 0 for a specifier that pins a version, 1 for one with an upper bound, 2 for another
-// one, and 3 for none.
-func tightness(s pkgmeta.Spec) int {
-	text := s.String()
-	if _, pinned := s.Pin(); pinned {
-		return 0
-	}
-	switch {
-	case strings.Contains(text, "<") || strings.Contains(text, "~=") || strings.Contains(text, ".*"):
-		return 1
-	case text != "":
-		return 2
-	}
-	return 3
-}
-
 // choose sets the choice for a package and adds what its release requires. The result is nil if
 // that excludes no release that is chosen already.
 func (s *search) choose(name string, c *choice) *dead {
@@ -305,6 +262,7 @@ func (s *search) add(w requirement) *dead {
 		}
 	}
 	if len(s.wants[w.Name]) == 0 {
+		s.place[w.Name] = len(s.names)
 		s.names = append(s.names, w.Name)
 		if q, ok := s.ofWheel(w.Name); ok && w.rank > 0 {
 			given, _ := s.requirement(q, nil)
@@ -316,6 +274,7 @@ func (s *search) add(w requirement) *dead {
 		}
 	}
 	s.wants[w.Name], s.trail = append(s.wants[w.Name], w), append(s.trail, w.Name)
+	s.queue(w.Name)
 	c := s.chosen[w.Name]
 	switch {
 	case c == nil:
@@ -339,8 +298,10 @@ func (s *search) undo(name string, mark int) {
 		if s.wants[n] = s.wants[n][:len(s.wants[n])-1]; len(s.wants[n]) == 0 {
 			s.names = s.names[:len(s.names)-1]
 		}
+		s.queue(n)
 	}
 	s.trail = s.trail[:mark]
+	s.queue(name)
 }
 
 // merged returns the elements of two lists, each once.
