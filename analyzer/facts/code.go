@@ -65,7 +65,7 @@ func readTypes(
 }
 
 // readCalls returns the calls in the code of an object that may import a type. It reads only what
-// is stored of it.
+// is stored of it, or what would be.
 func readCalls(f *unpack.File) (out []cython.Call) {
 	h, err := elfobj.ReadHead(f.Content, f.Size, nil)
 	if err != nil {
@@ -81,7 +81,13 @@ func readCalls(f *unpack.File) (out []cython.Call) {
 			io.NewSectionReader(f.Content, int64(from), int64(to-from)), cython.Sample))
 		out = append(out, c.At(s.Addr+from-s.Offset)...)
 	}
-	sample, _ := f.Skimmed.(*codeSample)
+	var sample *cython.Calls
+	if s, _ := f.Skimmed.(*codeSample); s != nil {
+		sample = &s.calls
+	} else if f.Sample != nil {
+		sample = &cython.Calls{}
+		f.Sample(sample)
+	}
 	for i := range segments {
 		s := &segments[i]
 		if !s.Executable() {
@@ -95,7 +101,7 @@ func readCalls(f *unpack.File) (out []cython.Call) {
 			continue
 		}
 		read(s, s.Offset, from)
-		out = append(out, sample.calls.At(s.Addr+from-s.Offset)...)
+		out = append(out, sample.At(s.Addr+from-s.Offset)...)
 		read(s, to, end)
 		break // the sample begins in this segment
 	}

@@ -30,6 +30,11 @@ func forNewer(f *unpack.File) bool {
 	if s, _ := f.Skimmed.(*codeSample); s != nil {
 		return s.density.Everywhere()
 	}
+	d := &processor.Density{}
+	if f.Sample != nil {
+		f.Sample(d)
+		return d.Everywhere()
+	}
 	h, err := elfobj.ReadHead(f.Content, f.Size, nil)
 	if err != nil {
 		return false
@@ -38,7 +43,6 @@ func forNewer(f *unpack.File) bool {
 	if err != nil {
 		return false
 	}
-	d := &processor.Density{}
 	for _, s := range segments {
 		if s.Executable() {
 			n := min(s.FileSize, processor.Sample)

@@ -20,6 +20,7 @@ func reportPins(p *analyzer.EnvironmentPass, pins []analyzer.NoWheel) {
 		return
 	}
 	var on []string
+	pythons := map[string]fix.Fix{} // results of otherPython
 	others := slices.Concat(p.AllArtifacts(), withoutWheel(p))
 	for _, w := range pins {
 		f := pinFinding(w)
@@ -50,7 +51,12 @@ func reportPins(p *analyzer.EnvironmentPass, pins []analyzer.NoWheel) {
 			fixes = append(fixes, x)
 		}
 		if w.Python != "" {
-			fixes = append(fixes, otherPython(p, w.Python))
+			x, known := pythons[w.Python]
+			if !known {
+				x = otherPython(p, w.Python)
+				pythons[w.Python] = x
+			}
+			fixes = append(fixes, x)
 		}
 		p.Report(f, fixes...)
 	}
@@ -111,25 +117,52 @@ func otherPython(p *analyzer.EnvironmentPass, python string) fix.Fix {
 		x.Title = x.Title.Append(", for which all packages have a wheel")
 		return x
 	}
-	known := packages.Interpreters("")
-	slices.Reverse(known)
-	for _, other := range known {
-		if other != python && other != p.On.Python && len(withoutWheelFor(p, other)) == 0 {
-			x.Title = fix.Titled("Use Python %s, for which all packages have a wheel", other)
-			x.Cost = []string{}
-			return x
-		}
+	if other := pythonForAll(p, python); other != "" {
+		x.Title = fix.Titled("Use Python %s, for which all packages have a wheel", other)
+		x.Cost = []string{}
+		return x
 	}
 	missing := analyzer.List(x.Cost, 4, len(x.Cost), "package")
 	x.Cost = []string{"no wheel for Python " + python + ": " + missing}
 	return x
 }
 
+// pythonForAll returns the newest interpreter for which all packages have a wheel, neither the
+// given one nor that of the environment; "" if there is none. Each package is looked up for all
+// interpreters at once, because its page is long.
+func pythonForAll(p *analyzer.EnvironmentPass, python string) string {
+	left := slices.DeleteFunc(packages.Interpreters(""), func(other string) bool {
+		return other == python || other == p.On.Python
+	})
+	for _, q := range pinsOf(p) {
+		left = slices.DeleteFunc(left, func(other string) bool { return q.lacks(p, other) })
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return left[len(left)-1]
+}
+
 // withoutWheelFor returns the packages that have no wheel for an interpreter. It is not nil.
 func withoutWheelFor(p *analyzer.EnvironmentPass, python string) []string {
 	out := []string{}
-	on := p.On
-	on.Python = python
+	for _, q := range pinsOf(p) {
+		if q.lacks(p, python) {
+			out = append(out, q.name+q.text)
+		}
+	}
+	return out
+}
+
+// pin is a requirement of an environment.
+type pin struct {
+	name, text string
+	spec       pkgmeta.Spec
+}
+
+// pinsOf returns the requirements of an environment that can be parsed, also those of packages
+// without a wheel.
+func pinsOf(p *analyzer.EnvironmentPass) (out []pin) {
 	ids := slices.Clone(p.With)
 	for _, w := range p.NoWheel {
 		ids = append(ids, w.Package+"=="+w.Version)
@@ -139,16 +172,20 @@ func withoutWheelFor(p *analyzer.EnvironmentPass, python string) []string {
 		if err != nil {
 			continue
 		}
-		spec, err := pkgmeta.ParseSpec(q.Spec)
-		if err != nil {
-			continue
-		}
-		versions, known := p.Versions(q.Name, on)
-		if known && !slices.ContainsFunc(packages.Sorted(versions), spec.Admits) {
-			out = append(out, q.Name+q.Spec)
+		if spec, err := pkgmeta.ParseSpec(q.Spec); err == nil {
+			out = append(out, pin{q.Name, q.Spec, spec})
 		}
 	}
 	return out
+}
+
+// lacks reports whether no version that the pin admits has a wheel for an interpreter; false if that
+// is not known.
+func (q pin) lacks(p *analyzer.EnvironmentPass, python string) bool {
+	on := p.On
+	on.Python = python
+	versions, known := p.Versions(q.name, on)
+	return known && !slices.ContainsFunc(packages.Sorted(versions), q.spec.Admits)
 }
 
 // otherPin returns the closest version with a wheel that the requirements of the other packages

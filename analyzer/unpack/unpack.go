@@ -154,6 +154,9 @@ type File struct {
 	Size    int64       // actual size in bytes
 	Content io.ReaderAt // valid during visit only; nil there if Prepare is set
 	Skimmed Sampler     // that of Options.Skim, for Prepare; nil if everything is stored
+	// Sample writes to a Sampler, until it has enough, what the one of Options.Skim would have got of
+	// a member that is read partially; for Prepare. It is nil if Skimmed would be.
+	Sample func(to Sampler)
 
 	SHA256   string // in hex, if Digest returned true
 	CRC32    uint32 // of a member of a zip archive; otherwise 0

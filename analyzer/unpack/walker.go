@@ -313,7 +313,7 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, as int)
 	return out
 }
 
-// sample sets File.Skimmed of a member that is read partially.
+// sample sets File.Sample of a member that is read partially.
 func (w *walker) sample(content *partial, f *File) {
 	if w.o.Skim == nil {
 		return
@@ -327,8 +327,7 @@ func (w *walker) sample(content *partial, f *File) {
 	if len(holes) == 0 || rest == nil {
 		return
 	}
-	content.sample(holes, rest)
-	f.Skimmed = rest
+	f.Sample = func(to Sampler) { content.sample(holes, to) }
 }
 
 // finish calls Prepare and frees the content.
