@@ -179,8 +179,8 @@ func pinsOf(p *analyzer.EnvironmentPass) (out []pin) {
 	return out
 }
 
-// lacks reports whether no version that the pin admits has a wheel for an interpreter; false if that
-// is not known.
+// lacks reports whether no version that the pin admits has a wheel for an interpreter. It is false
+// if that is not known.
 func (q pin) lacks(p *analyzer.EnvironmentPass, python string) bool {
 	on := p.On
 	on.Python = python

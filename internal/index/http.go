@@ -152,7 +152,10 @@ type request struct {
 	header map[string]string
 }
 
-// do sends a request, with retries, until the status is 200 or 206. The caller closes the body.
+const ifNoneMatch = "If-None-Match"
+
+// do sends a request, with retries, until the status is 200 or 206, or 304 if the request has an
+// ETag. The caller closes the body.
 // Errors wrap ErrUnknown (404, 410), ErrUnavailable, ErrRefused (401, 403) or the error of ctx.
 func (i *Index) do(ctx context.Context, q request) (*http.Response, error) {
 	tries := i.tries()
@@ -243,7 +246,8 @@ func (i *Index) once(ctx context.Context, q request) (*http.Response, error) {
 		meter:  &i.meter,
 	}
 	switch code := resp.StatusCode; {
-	case code == http.StatusOK, code == http.StatusPartialContent:
+	case code == http.StatusOK, code == http.StatusPartialContent,
+		code == http.StatusNotModified && q.header[ifNoneMatch] != "":
 		return resp, nil
 	case code == http.StatusNotFound, code == http.StatusGone:
 		err = i.errorf(packages.ErrUnknown, "%s answers %s", q.url.Host, resp.Status)
@@ -307,37 +311,64 @@ func (s *stalling) Close() error {
 	return s.body.Close()
 }
 
-// get reads a whole body of at most limit bytes and retries interrupted ones. It returns the
-// content type and the URL after redirects.
+// answer is a whole response.
+type answer struct {
+	body  []byte
+	kind  string   // Content-Type
+	final *url.URL // after redirects
+	etag  string   // "" = the server sends none, or one that cannot be sent back
+	same  bool     // it is what has the ETag that was given; then there is nothing else
+}
+
+// maxETag limits an ETag in bytes, because it is cached and sent back.
+const maxETag = 256
+
+// get reads a whole body of at most limit bytes and retries interrupted ones. etag is that of an
+// earlier response; "" = there is none.
 func (i *Index) get(
 	ctx context.Context,
 	u *url.URL,
-	accept string,
+	accept, etag string,
 	limit int64,
-) (body []byte, kind string, final *url.URL, err error) {
+) (*answer, error) {
 	tries := i.tries()
+	header := map[string]string{"Accept": accept}
+	if etag != "" {
+		header[ifNoneMatch] = etag
+	}
 	for try := 1; ; try++ {
-		resp, err := i.do(ctx, request{url: u, header: map[string]string{"Accept": accept}})
+		resp, err := i.do(ctx, request{url: u, header: header})
 		if err != nil {
-			return nil, "", nil, err
+			return nil, err
+		}
+		if resp.StatusCode == http.StatusNotModified {
+			resp.Body.Close()
+			return &answer{same: true}, nil
 		}
 		body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 		resp.Body.Close()
 		switch {
 		case err == nil && int64(len(body)) > limit:
-			return nil, "", nil, i.errorf(
+			return nil, i.errorf(
 				packages.ErrUnavailable,
 				"%s sends more than the limit of %d MiB",
 				u.Host,
 				limit>>20,
 			)
 		case err == nil:
-			return body, resp.Header.Get("Content-Type"), resp.Request.URL, nil
+			a := &answer{
+				body: body, kind: resp.Header.Get("Content-Type"), final: resp.Request.URL,
+				etag: resp.Header.Get("ETag"),
+			}
+			if len(a.etag) > maxETag {
+				a.etag = ""
+			}
+			return a, nil
 		case ctx.Err() != nil:
-			return nil, "", nil, ctx.Err()
+			return nil, ctx.Err()
 		case try >= tries:
 			i.outage()
-			return nil, "", nil, i.errorf(
+			return nil, i.errorf(
 				packages.ErrUnavailable,
 				"%s did not send a complete response: %v (%d attempts)",
 				u.Host,

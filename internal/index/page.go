@@ -104,12 +104,20 @@ func (i *Index) pageWith(ctx context.Context, name string, has func(*page) bool)
 	return i.page(ctx, name)
 }
 
-// cachedPage is the cached form of a page.
-type cachedPage struct{ Body, Kind, Final string }
+// cachedPage is the cached form of a page. The index confirms one of more than PageLife by its ETag
+// (RFC 9110, 13.1.2), so that it is not sent again.
+type cachedPage struct {
+	Body, Kind, Final string
+	ETag              string    // "" = it is not used for longer than PageLife
+	At                time.Time // when the index sent or confirmed it
+}
+
+// staleLife is how long a page with an ETag is cached.
+const staleLife = 48 * time.Hour
 
 // pageKey returns the cache key of a project's page.
 func (i *Index) pageKey(name string) string {
-	return "index/2/page/" + hashed(i.base.JoinPath(name, "/").String()) + "/" + name
+	return "index/3/page/" + hashed(i.base.JoinPath(name, "/").String()) + "/" + name
 }
 
 // fetchPage returns the bytes, content type and final URL of a page, from the cache if possible,
@@ -121,19 +129,33 @@ func (i *Index) fetchPage(
 	key := i.pageKey(name)
 	var known cachedPage
 	if !i.newPages && loadCached(ctx, i, key, &known) && known.Final != "" {
-		if final, err := url.Parse(known.Final); err == nil {
-			return []byte(known.Body), known.Kind, final, time.Time{}, nil
+		if final, err = url.Parse(known.Final); err != nil {
+			known = cachedPage{}
 		}
 	}
 	at = time.Now()
-	body, kind, final, err = i.get(ctx, i.base.JoinPath(name, "/"), acceptPage, maxPage)
+	if age := at.Sub(known.At); final != nil && age >= 0 && age < PageLife {
+		return []byte(known.Body), known.Kind, final, time.Time{}, nil
+	}
+	answer, err := i.get(ctx, i.base.JoinPath(name, "/"), acceptPage, known.ETag, maxPage)
 	if err != nil {
 		return nil, "", nil, at, err
 	}
-	clean := *final
-	clean.User = nil
-	i.storeCached(ctx, key, PageLife, cachedPage{string(body), kind, clean.String()})
-	return body, kind, final, at, nil
+	if !answer.same {
+		clean := *answer.final
+		clean.User = nil
+		known = cachedPage{
+			Body: string(answer.body), Kind: answer.kind, Final: clean.String(), ETag: answer.etag,
+		}
+		final = answer.final
+	}
+	known.At = at
+	keep := PageLife
+	if known.ETag != "" {
+		keep = staleLife
+	}
+	i.storeCached(ctx, key, keep, known)
+	return []byte(known.Body), known.Kind, final, at, nil
 }
 
 // entry is a file on a page, in JSON or HTML.

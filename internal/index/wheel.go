@@ -133,10 +133,11 @@ func (i *Index) readWheel(ctx context.Context, f file, objects bool) (*facts, er
 func (i *Index) metadata(ctx context.Context, f file) ([]byte, error) {
 	u := *f.url
 	u.Path, u.RawPath = u.Path+".metadata", ""
-	body, _, _, err := i.get(ctx, &u, "*/*", maxMetadata)
+	answer, err := i.get(ctx, &u, "*/*", "", maxMetadata)
 	if err != nil {
 		return nil, err
 	}
+	body := answer.body
 	if sum := sha256.Sum256(body); f.metaSum != "" && hex.EncodeToString(sum[:]) != f.metaSum {
 		return nil, i.errorf(
 			packages.ErrUnavailable,
