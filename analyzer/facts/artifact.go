@@ -37,15 +37,17 @@ type Artifact struct {
 	Arch string
 	// Glibc is the oldest version that a conda package allows with a dependency on __glibc: "2.17";
 	// "" if it has none.
-	Glibc    string
-	Wheel    *pkgmeta.WheelName // nil if its name is not that of a wheel
-	Metadata *pkgmeta.Metadata  // nil if there is none or it could not be read
-	Objects  []*Object          // ELF files, sorted by path
-	MachO    []*MachObject      // Mach-O files, sorted by path
-	PE       []*PEObject        // PE files, sorted by path
-	Android  []*Object          // ELF files of a wheel for Android, sorted by path
-	Wasm     []*WasmObject      // modules of a wheel for WebAssembly, sorted by path
-	UnreadPE []string           // paths of PE files that could not be read
+	Glibc string
+	Wheel *pkgmeta.WheelName // nil if its name is not that of a wheel
+	// VariantLabel is that of the name of a variant wheel (PEP 825); "" for other wheels.
+	VariantLabel string
+	Metadata     *pkgmeta.Metadata // nil if there is none or it could not be read
+	Objects      []*Object         // ELF files, sorted by path
+	MachO        []*MachObject     // Mach-O files, sorted by path
+	PE           []*PEObject       // PE files, sorted by path
+	Android      []*Object         // ELF files of a wheel for Android, sorted by path
+	Wasm         []*WasmObject     // modules of a wheel for WebAssembly, sorted by path
+	UnreadPE     []string          // paths of PE files that could not be read
 	// UnreadMachO are paths of Mach-O files without a readable slice.
 	UnreadMachO []string
 	// Startup is how Python sources change the search for libraries; nil if none was read.

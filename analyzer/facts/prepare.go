@@ -51,8 +51,9 @@ type prepared struct {
 	digest     string        // its digest in the format of RECORD; "" if it was not computed
 	symbols    []abi3.Symbol // symbols of an extension in a wheel for the stable ABI
 
-	sbom   *SBOM // of a bill of materials; nil for other files
-	setsUp *bool // of a script of a conda package or deb: see Artifact.SetsUp
+	variant *VariantFile // of variant.json; nil for other files
+	sbom    *SBOM        // of a bill of materials; nil for other files
+	setsUp  *bool        // of a script of a conda package or deb: see Artifact.SetsUp
 
 	pe     *peobj.Object  // nil for other formats
 	peErr  error          // why a PE file could not be read
@@ -78,6 +79,8 @@ func prepare(f *unpack.File, names *elfobj.Names, noGPU bool) *prepared {
 	case wheel && isWheelFile(f.Path):
 		p.wheelFile = true
 		p.read(f, maxMetadata, false)
+	case isVariantFile(f.Package, f.Path):
+		p.readVariant(f)
 	case wantsSBOM(f.Package, f.Path, f.Size):
 		p.readSBOM(f)
 	case isDepends(f.Path):

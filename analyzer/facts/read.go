@@ -106,6 +106,7 @@ func want(pkg *unpack.Package, p string, size int64, head []byte) bool {
 		isRecord(p) ||
 		isWheelFile(p) ||
 		wantsSBOM(pkg, p, size) ||
+		isVariantFile(pkg, p) ||
 		isScript(pkg, p, head) ||
 		isSystemFile(pkg, p) ||
 		isDepends(p)
@@ -283,7 +284,7 @@ func (r *Set) packages(
 			f.Arch = packageArch(p.Arch)
 		}
 		if p.Kind == KindWheel {
-			if _, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err != nil {
+			if _, _, err := pkgmeta.ParseVariantName(path.Base(p.Path)); err != nil {
 				r.Unread = append(r.Unread, Unread{p.Path, "the file name is not a wheel's, so " +
 					"pip does not install it: " + err.Error()})
 			}
@@ -370,6 +371,9 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		return nil
 	case p.wheelFile:
 		facts.audit.wheel = p.text
+		return nil
+	case p.variant != nil:
+		facts.audit.variant = p.variant
 		return nil
 	case p.sbom != nil:
 		facts.audit.sbom(p.sbom)

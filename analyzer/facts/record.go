@@ -22,6 +22,8 @@ type Inside struct {
 	RecordError string // why RECORD could not be read completely
 
 	SBOMs []SBOM // sorted by path; at most maxSBOMs
+	// VariantFile is variant.json of a variant wheel; nil if there is none.
+	VariantFile *VariantFile
 
 	Missing  []string // rows of RECORD without a member, in order; at most maxNames
 	Lacks    int      // number of such rows
@@ -39,9 +41,10 @@ const maxNames = 100
 
 // members collects what inside needs while a wheel is read.
 type members struct {
-	wheel  []byte               // WHEEL
-	listed map[string]*prepared // binaries
-	sboms  []SBOM
+	wheel   []byte               // WHEEL
+	listed  map[string]*prepared // binaries
+	sboms   []SBOM
+	variant *VariantFile
 }
 
 // isWheelFile reports whether a member is the WHEEL file.
@@ -87,7 +90,7 @@ func digest(f *unpack.File) string {
 
 // inside compares RECORD and WHEEL with the members.
 func (a *audit) inside() *Inside {
-	in := &Inside{SBOMs: a.bills()}
+	in := &Inside{SBOMs: a.bills(), VariantFile: a.variant}
 	have := map[string]bool{}
 	for _, m := range a.Members {
 		have[m] = true

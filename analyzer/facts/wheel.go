@@ -35,8 +35,8 @@ func newArtifact(p *unpack.Package) *Artifact {
 		platform.TagWebAssembly) {
 		a.Loads = &startup.Loads{} // of a wheel without a source
 	}
-	if w, err := pkgmeta.ParseWheelName(path.Base(p.Path)); err == nil {
-		a.Wheel = &w
+	if w, label, err := pkgmeta.ParseVariantName(path.Base(p.Path)); err == nil {
+		a.Wheel, a.VariantLabel = &w, label
 		for _, t := range w.Tags {
 			a.audit.Platforms = append(a.audit.Platforms, t.Platform)
 		}

@@ -121,7 +121,7 @@ func (r *Report) Accounting() (all Accounting) {
 // Misnamed reports whether an artifact is a wheel that pip does not install, because its file name
 // is not that of a wheel.
 func (a *Artifact) Misnamed() bool {
-	_, err := pkgmeta.ParseWheelName(path.Base(a.Path))
+	_, _, err := pkgmeta.ParseVariantName(path.Base(a.Path))
 	return a.Kind == facts.KindWheel && err != nil
 }
 

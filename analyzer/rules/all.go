@@ -49,6 +49,7 @@ func All() []*analyzer.Rule {
 		metadataMismatch,
 		recordMismatch,
 		sbomMismatch,
+		variantMismatch,
 		duplicateLibrary,
 		exportedRuntime,
 		symbolInterposed,

@@ -29,7 +29,7 @@ Of the note:
 Since glibc 2.33 the loader checks the processor and fails: "CPU ISA level is lower than
 required". Older systems load the object, and the process may end with SIGILL. The architecture
 x86_64 of a wheel's tag or of a package guarantees only the baseline, and auditwheel gives such a
-wheel no manylinux tag.
+wheel no manylinux tag. A variant wheel (PEP 825, a draft) guarantees the level of its properties.
 
 Fix: compile for the baseline (` + "`-march=x86-64`" + `, without ` + "`-Wl,-z,x86-64-v3`" + `)
 and select faster code at run time. Or add a copy for newer processors in glibc-hwcaps/x86-64-v3/.
@@ -85,11 +85,11 @@ func requiresLevel(p *analyzer.Pass, v *analyzer.View) bool {
 	f := analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
 		Reason: "needs a processor of level " + level,
 		Message: fmt.Sprintf(
-			"%s requires a processor of level %s, but %s guarantees only the x86_64 "+
-				"baseline. glibc 2.33 and later do not load it on older processors",
+			"%s requires a processor of level %s, but %s. glibc 2.33 and later do not load it on older "+
+				"processors",
 			v.Path,
 			level,
-			p.Platform.Name,
+			guaranteed(p),
 		)}
 	if v.ISA>>3 != 0 || v.Static { // no loader selects another copy of a static program
 		f.Severity = analyzer.Error
@@ -123,15 +123,14 @@ func executesLevel(p *analyzer.Pass, v *analyzer.View) {
 	f := analyzer.Finding{Object: v.Path, Chain: []string{v.Path},
 		Reason: fmt.Sprintf("needs a processor with %s", need.Level),
 		Message: fmt.Sprintf(
-			"%s executes instructions of %s whenever it %s (at address %#x, in %s), but %s "+
-				"guarantees only the x86_64 baseline. On a processor without them, the process ends with "+
-				"SIGILL",
+			"%s executes instructions of %s whenever it %s (at address %#x, in %s), but %s. On a "+
+				"processor without them, the process ends with SIGILL",
 			v.Path,
 			need.Level,
 			does,
 			need.Addr,
 			need.Entry,
-			p.Platform.Name,
+			guaranteed(p),
 		)}
 	switch {
 	case need.Level == processor.AVX: // only some small processors of the last fifteen years lack it
@@ -145,6 +144,15 @@ func executesLevel(p *analyzer.Pass, v *analyzer.View) {
 // starts reports whether an object is a program, or a module that Python imports on all processors.
 func starts(v *analyzer.View) bool {
 	return (v.Extension() || v.Program()) && !v.Alternative && !forProcessor.MatchString(v.Path)
+}
+
+// guaranteed says which processors a platform or a variant wheel guarantees.
+func guaranteed(p *analyzer.Pass) string {
+	if level := variantLevel(p.Facts); level != "" {
+		return fmt.Sprintf("the properties of the variant %s guarantee only %s",
+			p.Facts.VariantLabel, level)
+	}
+	return p.Platform.Name + " guarantees only the x86_64 baseline"
 }
 
 func reportLevel(p *analyzer.Pass, f analyzer.Finding) {
@@ -161,10 +169,14 @@ func reportLevel(p *analyzer.Pass, f analyzer.Finding) {
 	)
 }
 
-// namesLevel reports whether the wheel's tag includes the level (linux_x86_64_v3).
+// namesLevel reports whether the wheel's tag includes the level (linux_x86_64_v3), or the wheel is a
+// variant for it.
 func namesLevel(p *analyzer.Pass, level string) bool {
 	if p.Facts.Wheel == nil {
 		return false
+	}
+	if variantLevel(p.Facts) >= level {
+		return true
 	}
 	for _, t := range p.Facts.Wheel.Tags {
 		tagged, ok := strings.CutPrefix(platform.ParseTag(t.Platform).Arch, "x86_64_")

@@ -59,11 +59,11 @@ func advice(c *analyzer.Cause) string {
 // unversioned returns what the next build of an artifact has in common with it: the name and the
 // tags of a wheel with its folder, or else the path.
 func unversioned(artifact string) string {
-	w, err := pkgmeta.ParseWheelName(path.Base(artifact))
+	w, label, err := pkgmeta.ParseVariantName(path.Base(artifact))
 	if err != nil {
 		return artifact
 	}
-	return path.Join(path.Dir(artifact), w.Name) + fmt.Sprint(w.Tags)
+	return path.Join(path.Dir(artifact), w.Name) + fmt.Sprint(w.Tags) + label
 }
 
 // Lines returns the line of a source file that causes a cause, given as an index of

@@ -283,7 +283,7 @@ func (t *tree) add(name string, data []byte) error {
 		top, member = name[:at[1]-1], name[at[1]:]
 	}
 	if member == "METADATA" || member == "WHEEL" || member == "RECORD" {
-		w, err := pkgmeta.ParseWheelName(path.Base(top))
+		w, _, err := pkgmeta.ParseVariantName(path.Base(top))
 		if err != nil {
 			return err
 		}
@@ -361,7 +361,7 @@ func (t *tree) inputs() ([]analyzer.Input, error) {
 
 // complete adds METADATA, WHEEL and RECORD to a wheel, unless the case has them.
 func (t *tree) complete(top string) {
-	w, err := pkgmeta.ParseWheelName(path.Base(top))
+	w, _, err := pkgmeta.ParseVariantName(path.Base(top))
 	if err != nil {
 		return
 	}
