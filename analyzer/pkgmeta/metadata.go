@@ -2,6 +2,7 @@ package pkgmeta
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,9 @@ type Metadata struct {
 	Name, Version  string // as written
 	RequiresPython string // a specifier for ParseSpec, as written
 	Requires       []Requirement
+	// External are what Requires-External and Requires-External-Dep (PEP 725, a draft) name, as
+	// written: "dep:generic/libffi@>=3"; at most maxExternal.
+	External []string
 	// errors of Requires-Dist lines that are not valid requirements, at most 20
 	Problems []string
 }
@@ -36,6 +40,8 @@ func ParseMetadata(data []byte) (*Metadata, error) {
 	if m.Name == "" || m.Version == "" {
 		return nil, fmt.Errorf("METADATA: has no Name or no Version")
 	}
+	m.External = slices.Concat(h["requires-external"], h["requires-external-dep"])
+	m.External = m.External[:min(len(m.External), maxExternal)]
 	requires := h["requires-dist"]
 	if len(requires) > maxRequirements {
 		return nil, fmt.Errorf(
@@ -54,6 +60,19 @@ func ParseMetadata(data []byte) (*Metadata, error) {
 		}
 	}
 	return m, nil
+}
+
+// maxExternal limits the external requirements of a project.
+const maxExternal = 1000
+
+// ExternalName returns what an external requirement names, in lower case: "libffi" for
+// "dep:generic/libffi@>=3; os_name == 'posix'", or "" if it names nothing.
+func ExternalName(requirement string) string {
+	name, _, _ := strings.Cut(requirement, ";")
+	if i := strings.IndexAny(name, "@?#(<>=!~ "); i >= 0 && strings.TrimSpace(name[:i]) != "" {
+		name = name[:i]
+	}
+	return strings.ToLower(strings.TrimSpace(name[strings.LastIndexByte(name, '/')+1:]))
 }
 
 // Wheel is a WHEEL file (PEP 427).

@@ -32,6 +32,7 @@ func TestParseVariantName(t *testing.T) {
 
 func TestParseVariant(t *testing.T) {
 	const start = `{"$schema": "https://schema.example/v0.1.1.json", `
+	const ofX = start + `"default-priorities": {"namespace": ["x"]}, "variants": `
 	v, err := ParseVariant([]byte(start + `"default-priorities": {"namespace": ["x86_64", "blas"]},
 		"variants": {"x86_64_v3": {"x86_64": {"level": ["v3"]}, "blas": {"library": ["openblas",
 		"mkl"]}}}, "providers": {}}`))
@@ -46,15 +47,16 @@ func TestParseVariant(t *testing.T) {
 		start + `"variants": {}} {}`:     "something follows",
 		`{"variants": {"a": {}}}`:        "no $schema",
 		start + `"variants": {"a": {}}}`: "no namespace",
-		start + `"default-priorities": {"namespace": ["x"]}}`:                                              "no variant",
-		start + `"default-priorities": {"namespace": ["x"]}, "variants": {"A": {}}}`:                       "not a valid label",
-		start + `"default-priorities": {"namespace": ["X"]}, "variants": {"a": {}}}`:                       "not a valid namespace",
-		start + `"default-priorities": {"namespace": ["x"]}, "variants": {"a": {"y": {"b": ["c"]}}}}`:      "not listed",
-		start + `"default-priorities": {"namespace": ["x"]}, "variants": {"a": {"x": {"b": []}}}}`:         "no value",
-		start + `"default-priorities": {"namespace": ["x"]}, "variants": {"a": {"x": {"b c": ["1"]}}}}`:    "feature",
-		start + `"default-priorities": {"namespace": ["x"]}, "variants": {"a": {"x": {"b": ["1,2"]}}}}`:    "not a valid value",
-		strings.Repeat(" ", MaxVariant+1):                                                                  "more than",
-		start + `"default-priorities": {"namespace": ["x"]}, "variants": {"a": {"x": {"b": {"c": "1"}}}}}`: "not valid JSON",
+		start + `"default-priorities": {"namespace": ["x"]}}`: "no variant",
+		ofX + `{"A": {}}}`: "not a valid label",
+		start + `"default-priorities": {"namespace": ["X"]},
+			"variants": {"a": {}}}`: "not a valid namespace",
+		ofX + `{"a": {"y": {"b": ["c"]}}}}`:      "not listed",
+		ofX + `{"a": {"x": {"b": []}}}}`:         "no value",
+		ofX + `{"a": {"x": {"b c": ["1"]}}}}`:    "feature",
+		ofX + `{"a": {"x": {"b": ["1,2"]}}}}`:    "not a valid value",
+		strings.Repeat(" ", MaxVariant+1):        "more than",
+		ofX + `{"a": {"x": {"b": {"c": "1"}}}}}`: "not valid JSON",
 	} {
 		if _, err := ParseVariant([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want %s", text, err, want)
@@ -78,4 +80,25 @@ func FuzzParseVariant(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestExternalName(t *testing.T) {
+	for in, want := range map[string]string{
+		"dep:generic/libffi@>=3; os_name == 'posix'": "libffi",
+		"dep:virtual/compiler/c":                     "c",
+		"dep:github/apache/arrow":                    "arrow",
+		"libpng (>=1.5)":                             "libpng",
+		"C":                                          "c",
+		"":                                           "",
+		"dep:generic/":                               "",
+	} {
+		if got := ExternalName(in); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+	m, err := ParseMetadata([]byte("Name: a\nVersion: 1\nRequires-External: C\n" +
+		"Requires-External-Dep: dep:generic/libffi\n"))
+	if err != nil || len(m.External) != 2 || m.External[1] != "dep:generic/libffi" {
+		t.Errorf("%+v, %v", m, err)
+	}
 }

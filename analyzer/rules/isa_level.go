@@ -169,8 +169,8 @@ func reportLevel(p *analyzer.Pass, f analyzer.Finding) {
 	)
 }
 
-// namesLevel reports whether the wheel's tag includes the level (linux_x86_64_v3), or the wheel is a
-// variant for it.
+// namesLevel reports whether the wheel's tag includes the level (linux_x86_64_v3), or the wheel is
+// a variant for it.
 func namesLevel(p *analyzer.Pass, level string) bool {
 	if p.Facts.Wheel == nil {
 		return false

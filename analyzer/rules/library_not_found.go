@@ -36,18 +36,20 @@ linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --r
 
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
 NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where a
-declared package that could not be looked up may provide it, for one of several variants of which
-only one is loaded at run time, and for plug-ins of a wheel, which programs load only if they use
-them: libraries in folders named plugins or qml, and, in a wheel with modules whose sources were
-read, those that no object links or names and no Python source loads. It is also a warning for
-libpython3.11.so.1.0, which exists only where Python was built as a shared library; with a manylinux
-tag it is an error, since such a wheel has to work without it. For a package that is installed on
-the system that is checked (compat env --venv or --root), a library that the system does not have is
-an error if no module of the package loads without it. In a package without modules, those of its
-libraries count that other packages need or that its Python sources may open, but not plug-ins that
-only a library opens. For an rpm, apk or conda package it is a warning where a dependency may have
-the library, but is not named after it. An rpm or apk names the libraries that it needs, so other
-capabilities (python3dist(numpy), /bin/sh) count as no such dependency.
+declared package that could not be looked up may provide it, where the metadata of the wheel names
+it as an external requirement (Requires-External, or Requires-External-Dep of PEP 725, a draft), for
+one of several variants of which only one is loaded at run time, and for plug-ins of a wheel, which
+programs load only if they use them: libraries in folders named plugins or qml, and, in a wheel with
+modules whose sources were read, those that no object links or names and no Python source loads. It
+is also a warning for libpython3.11.so.1.0, which exists only where Python was built as a shared
+library; with a manylinux tag it is an error, since such a wheel has to work without it. For a
+package that is installed on the system that is checked (compat env --venv or --root), a library
+that the system does not have is an error if no module of the package loads without it. In a package
+without modules, those of its libraries count that other packages need or that its Python sources
+may open, but not plug-ins that only a library opens. For an rpm, apk or conda package it is a
+warning where a dependency may have the library, but is not named after it. An rpm or apk names the
+libraries that it needs, so other capabilities (python3dist(numpy), /bin/sh) count as no such
+dependency.
 
 A deb has to name the packages of its libraries in Depends. The contents of Debian's packages and
 what these depend on are known, so a library that none of them contains is an error, also if every
@@ -223,6 +225,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	}
 	s := providerFor(p, v, needed)
 	unknown := notLookedUp(p, needed)
+	external := externalRequirement(p, needed, s)
 	variant := v.Alternative && !everyAlternativeLacks(p, v, needed)
 	inFolder := p.Facts.Wheel != nil && inPluginFolder(v.Path) && !v.Extension()
 	plugIn := inFolder || optional(p, v) || unopened(p, v)
@@ -316,6 +319,9 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 			"code opens it as a plug-in")
 	case plugIn:
 		add(analyzer.Warning, "The object is in a folder of plug-ins, which load only if they are used")
+	case external != "":
+		add(analyzer.Warning, "The wheel declares the external requirement %s, which its users install",
+			external)
 	case len(s.extras) > 0:
 		add(analyzer.Error, "Only the extra %s of the wheel requires a package that may have it: %s",
 			s.extras[0].extra, s.extras[0].Name)
@@ -351,6 +357,23 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		return
 	}
 	p.Report(f, append(siblingWith(p, needed), s.fixes(p, needed)...)...)
+}
+
+// externalRequirement returns the external requirement of the wheel's metadata that is about a
+// library, by the names of the library, its project and its package in conda; "" if there is none.
+func externalRequirement(p *analyzer.Pass, needed string, s provider) string {
+	if p.Facts.Metadata == nil || len(p.Facts.Metadata.External) == 0 {
+		return ""
+	}
+	stem, _, _ := strings.Cut(needed, ".so")
+	names := append([]string{stem, strings.TrimPrefix(stem, "lib"), strings.ToLower(s.Project)},
+		s.Packages(platform.Conda)...)
+	for _, e := range p.Facts.Metadata.External {
+		if name := pkgmeta.ExternalName(e); name != "" && slices.Contains(names, name) {
+			return e
+		}
+	}
+	return ""
 }
 
 // holderOn returns the package of a release of Debian or Ubuntu that contains a library, or "".

@@ -18,16 +18,16 @@ var variantMismatch = &analyzer.Rule{
 	Title:     "A variant wheel does not match its properties",
 	Severity:  analyzer.Warning,
 	Packaging: true,
-	Doc: `PEP 825 is a draft for wheels of which a release has several, for different processors or GPUs. The
-file name ends in a label, and ` + "`variant.json`" + ` in the dist-info folder maps it to properties:
-x86_64 :: level :: v3. pip and other installers that do not know variants refuse such names. The
-check follows the draft of August 2026, which may change.
+	Doc: `PEP 825 is a draft for wheels of which a release has several, for different
+processors or GPUs. The file name ends in a label, and ` + "`variant.json`" + ` in the dist-info
+folder maps it to properties: x86_64 :: level :: v3. pip and other installers that do not know
+variants refuse such names. The check follows the draft of August 2026, which may change.
 
 A note: the wheel is a variant wheel, or a property is of a namespace for which no package that
 detects it is known.
 
-A warning: ` + "`variant.json`" + ` is missing, is not valid, or is for another label; the label null has
-properties, or the file name has no label. The properties contradict the files:
+A warning: ` + "`variant.json`" + ` is missing, is not valid, or is for another label; the label
+null has properties, or the file name has no label. The properties contradict the files:
 
 - x86_64 or aarch64, but the tag is for another architecture
 - nvidia, but an object needs libraries of ROCm, or the reverse for amd
@@ -227,8 +227,8 @@ func tagArch(tag string) string {
 	return ""
 }
 
-// variantLevel returns the level of x86-64 that a variant wheel guarantees, as "x86-64-v3"; "" if it
-// has none. If it lists several, it is the lowest.
+// variantLevel returns the level of x86-64 that a variant wheel guarantees, as "x86-64-v3"; "" if
+// it has none. If it lists several, it is the lowest.
 func variantLevel(f *analyzer.Facts) string {
 	if f.Inside == nil || f.VariantLabel == "" || f.Inside.VariantFile == nil {
 		return ""
