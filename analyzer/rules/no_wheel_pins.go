@@ -3,6 +3,9 @@ package rules
 import (
 	"cmp"
 	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -134,9 +137,18 @@ func pythonForAll(p *analyzer.EnvironmentPass, python string) string {
 	left := slices.DeleteFunc(packages.Interpreters(""), func(other string) bool {
 		return other == python || other == p.On.Python
 	})
-	for _, q := range pinsOf(p) {
-		left = slices.DeleteFunc(left, func(other string) bool { return q.lacks(p, other) })
-	}
+	var mu sync.Mutex // of left
+	each(pinsOf(p), func(_ int, q pin) {
+		mu.Lock()
+		try := slices.Clone(left)
+		mu.Unlock()
+		lacking := slices.DeleteFunc(try, func(other string) bool { return !q.lacks(p, other) })
+		mu.Lock()
+		defer mu.Unlock()
+		left = slices.DeleteFunc(left, func(other string) bool {
+			return slices.Contains(lacking, other)
+		})
+	})
 	if len(left) == 0 {
 		return ""
 	}
@@ -145,13 +157,32 @@ func pythonForAll(p *analyzer.EnvironmentPass, python string) string {
 
 // withoutWheelFor returns the packages that have no wheel for an interpreter. It is not nil.
 func withoutWheelFor(p *analyzer.EnvironmentPass, python string) []string {
+	pins := pinsOf(p)
+	lacks := make([]bool, len(pins))
+	each(pins, func(n int, q pin) { lacks[n] = q.lacks(p, python) })
 	out := []string{}
-	for _, q := range pinsOf(p) {
-		if q.lacks(p, python) {
+	for n, q := range pins {
+		if lacks[n] {
 			out = append(out, q.name+q.text)
 		}
 	}
 	return out
+}
+
+// atOnce is how many packages are looked up at once: each may wait for a request.
+const atOnce = 8
+
+// each calls f for each pin and its index, several at once.
+func each(pins []pin, f func(int, pin)) {
+	var all errgroup.Group
+	all.SetLimit(atOnce)
+	for n, q := range pins {
+		all.Go(func() error {
+			f(n, q)
+			return nil
+		})
+	}
+	_ = all.Wait() // nothing fails
 }
 
 // pin is a requirement of an environment.
