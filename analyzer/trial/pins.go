@@ -1,8 +1,10 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/judge"
@@ -39,11 +41,12 @@ func (t *Verifier) otherVersion(
 	}
 	var uncovers func() fix.Fix
 	for _, s := range spans {
-		specs := l.specs(s)
+		parts := l.parts(s)
 		if t.session.Pinned() { // one version
-			specs = specs[len(specs)-1:]
+			parts = parts[len(parts)-1:]
 		}
-		for _, spec := range specs {
+		for n, p := range parts {
+			spec := p.spec
 			want := name + spec
 			change := fix.Pin{Requirement: want, Direct: !t.session.Given(name)}
 			changed := change.Apply(t.base.Scenario)
@@ -63,11 +66,17 @@ func (t *Verifier) otherVersion(
 					offer.Requirement = name + every.between(x)
 				}
 			}
-			alone := t.fixes(w, xs...)
+			alone := t.fixes(w, xs...) && w.read(name)
 			if alone {
 				offer.Verified, offer.Cost = true, w.cost
 				if len(newConflicts(t.costs(w.sets, w.with), t.conflicts)) == 0 {
-					return []fix.Fix{offer}, nil
+					switch {
+					case p.high < l.here && !t.session.Pinned():
+						err = t.widen(&offer, xs, name, l, span{0, s.high}, p.span)
+					case n > 0:
+						err = t.widen(&offer, xs, name, l, s, p.span)
+					}
+					return []fix.Fix{offer}, err
 				}
 			}
 			if found := t.uncovered(w, xs); uncovers == nil && len(found) > 0 {
@@ -100,6 +109,69 @@ func (t *Verifier) otherVersion(
 		return []fix.Fix{uncovers()}, nil
 	}
 	return nil, nil
+}
+
+// widen makes a fix that works with a part of a span work with as much of the span as it does: the
+// conditions of the search are necessary for a version to work, but not sufficient. The versions
+// that work are found by bisection, and the whole range is tried. Older ones are only among those
+// that the artifact allows.
+func (t *Verifier) widen(
+	offer *fix.Fix,
+	xs []judge.Found,
+	name string,
+	l *versionSearch,
+	all, found span,
+) error {
+	change := fix.Pin{Direct: !t.session.Given(name)}
+	var failed error
+	works := func(spec string) *trial {
+		change.Requirement = name + spec
+		w, err := t.run(change.Apply(t.base.Scenario))
+		if failed = cmp.Or(failed, err); failed != nil || w == nil || !t.fixes(w, xs...) ||
+			!w.read(name) ||
+			len(newConflicts(t.costs(w.sets, w.with), t.conflicts)) > 0 {
+			return nil
+		}
+		return w
+	}
+	wide := found
+	if all.low > l.here {
+		wide.high += sort.Search(all.high-found.high, func(i int) bool {
+			return works("=="+l.versions[found.high+1+i].String()) == nil
+		})
+	} else {
+		wide.low -= sort.Search(found.low-all.low, func(i int) bool {
+			at := found.low - 1 - i
+			return !t.allows(name, l.versions[at]) || !l.good(at) ||
+				works("=="+l.versions[at].String()) == nil
+		})
+	}
+	if wide == found || failed != nil {
+		return failed
+	}
+	if w := works(l.between(wide)); w != nil {
+		want := change.Requirement
+		offer.Title, offer.Command = fix.Titled("Pin %s", fix.Requirement(want)),
+			shellword.Requirement(want)
+		offer.Requirement, offer.Change, offer.Cost = want, change, w.cost
+	}
+	return failed
+}
+
+// allows reports whether the artifact's own requirements allow a version of a package.
+func (t *Verifier) allows(name string, v pkgmeta.Version) bool {
+	m := t.base.Artifact.Metadata
+	return m == nil || !slices.ContainsFunc(m.Requires, func(q pkgmeta.Requirement) bool {
+		return q.Name == name && !q.Admits(v)
+	})
+}
+
+// read reports whether all libraries of a package that matter were read in a changed scenario, so
+// that it shows that a version works.
+func (w *trial) read(name string) bool {
+	return !slices.ContainsFunc(w.found, func(x judge.Found) bool {
+		return x.Unknown && x.Severity == result.Warning && x.Package == name
+	})
 }
 
 // fitting returns the conditions for a version of a package that the versions of other fixes set:
@@ -388,8 +460,8 @@ func (t *Verifier) nextPackage(w *trial, moved map[string]bool) (name, requireme
 			}
 			if l, ok := t.search(q.Package, q.From, q.Good); ok {
 				if spans := l.spans(); len(spans) > 0 {
-					specs := l.specs(spans[0])
-					return q.Package, q.Package + specs[len(specs)-1]
+					parts := l.parts(spans[0])
+					return q.Package, q.Package + parts[len(parts)-1].spec
 				}
 			}
 		}

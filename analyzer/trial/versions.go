@@ -131,14 +131,20 @@ func (l *versionSearch) distance(s span) int {
 	return l.here - s.high
 }
 
-// specs returns a span as requirements, each narrower than the one before: all of it, the
-// nearest version's major release, its minor release, only that version.
-func (l *versionSearch) specs(s span) []string {
+// part is a part of a span, and the requirement for its versions.
+type part struct {
+	span
+	spec string
+}
+
+// parts returns parts of a span, each smaller than the one before: all of it, the nearest version's
+// major release, its minor release, only that version.
+func (l *versionSearch) parts(s span) []part {
 	nearest := s.low
 	if s.low < l.here {
 		nearest = s.high
 	}
-	out := []string{l.between(s)}
+	out := []part{{s, l.between(s)}}
 	for n := 1; n <= 2; n++ {
 		same := func(i int) bool { return samePrefix(l.versions[i], l.versions[nearest], n) }
 		t := span{nearest, nearest}
@@ -148,9 +154,10 @@ func (l *versionSearch) specs(s span) []string {
 		for t.high < s.high && same(t.high+1) {
 			t.high++
 		}
-		out = append(out, l.between(t))
+		out = append(out, part{t, l.between(t)})
 	}
-	return slices.Compact(append(out, "=="+l.versions[nearest].String()))
+	out = append(out, part{span{nearest, nearest}, "==" + l.versions[nearest].String()})
+	return slices.CompactFunc(out, func(a, b part) bool { return a.spec == b.spec })
 }
 
 // contains reports whether a span has the version of a requirement such as "==1.2".

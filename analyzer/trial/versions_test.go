@@ -49,7 +49,7 @@ func TestVersionSearch(t *testing.T) {
 			if err != nil || spec.Contains(at) {
 				t.Errorf("%s: %s admits the version at fault", c.name, l.between(s))
 			}
-			got = append(got, l.specs(s)[0])
+			got = append(got, l.parts(s)[0].spec)
 		}
 		if len(got) != len(c.want) || asked > c.most {
 			t.Errorf("%s: %q, want %q; %d asked", c.name, got, c.want, asked)
