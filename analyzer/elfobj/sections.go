@@ -2,10 +2,9 @@ package elfobj
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"debug/elf"
-	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"io"
 	"slices"
 	"strings"
@@ -162,11 +161,9 @@ const maxLocals = 200_000
 
 // localHash is the same in every process, because it is stored. It has 32 bits, because the names
 // are half of what is stored of a large library: one of 20,000 symbols is found in the largest set
-// by mistake.
-func localHash(name []byte) uint32 {
-	sum := sha256.Sum256(name)
-	return binary.LittleEndian.Uint32(sum[:])
-}
+// by mistake. CRC-32 costs a tenth of a cryptographic hash; who makes names with the same sum
+// changes only the explanation of a finding about his own library.
+func localHash(name []byte) uint32 { return crc32.ChecksumIEEE(name) }
 
 // Has reports whether the set has a symbol. It can be called concurrently.
 func (l *Locals) Has(name string) bool {
