@@ -446,7 +446,7 @@ func (k *checked) artifact(
 				x.Severity, x.Message = Warning, x.Message+". "+judge.Promise(t.Platform)
 			}
 		case t.Platform.OS == platform.Linux:
-			all := slices.Clone(outcome.Found)
+			all := decided(outcome.Found)
 			for i, x := range all { // the first target's finding has the fixes
 				all[i].Finding = found.first[x.Identity()]
 			}
@@ -514,7 +514,22 @@ func (k *checked) relevant(
 	if t.Promised {
 		return onlyPromised(outcome.Found, found.first)
 	}
-	return outcome.Found
+	return decided(outcome.Found)
+}
+
+// RuleSymbolsNotChecked is the rule of the findings that decided leaves out.
+const RuleSymbolsNotChecked = "symbols-not-checked"
+
+// decided leaves out which symbols of an object were not checked if it lacks others, and so fails
+// to load in any case: with the fix, other releases are installed. They are counted as undecided.
+func decided(found []judge.Found) []judge.Found {
+	lacks := map[string]bool{}
+	for _, x := range found {
+		lacks[x.Object] = lacks[x.Object] || x.Symbol != "" && x.Severity == Error
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(x judge.Found) bool {
+		return x.Rule == RuleSymbolsNotChecked && lacks[x.Object]
+	})
 }
 
 // account adds a target to the report, and what became of the imports of an artifact on it.

@@ -73,12 +73,24 @@ func (s *Session) judgeOnce(
 	}
 	at := map[string]int{} // index in out.Found by identity
 	for n, set := range state.packages {
-		found, err := s.runRules(ctx, c, trial, set, hopeless)
+		// The oldest version of a package often has no wheel for the platform. What is not known
+		// there says nothing if the newest was read, and the newest says by itself if it was not.
+		passed := func(f *result.Finding) bool {
+			return f.Unknown && len(state.packages) == 2 && !set.Newest
+		}
+		stop := hopeless
+		if hopeless != nil {
+			stop = func(f *result.Finding) bool { return !passed(f) && hopeless(f) }
+		}
+		found, err := s.runRules(ctx, c, trial, set, stop)
 		if found == nil || err != nil {
 			return nil, err
 		}
 		for _, rule := range s.judge.rules {
 			for _, x := range found[rule] {
+				if passed(x.Finding) {
+					continue
+				}
 				if !set.Newest && !s.judge.options.WholeRanges && x.Severity == result.Error {
 					lower := *x.Finding // the package set keeps the original
 					lower.Severity = result.Warning
@@ -98,11 +110,6 @@ func (s *Session) judgeOnce(
 			}
 		}
 	}
-	// The oldest version of a package often has no wheel for the platform. If the newest has the
-	// library, there is nothing to report.
-	out.Found = slices.DeleteFunc(out.Found, func(x Found) bool {
-		return x.Unknown && len(out.Sets) == 2 && x.At[0] != x.At[1]
-	})
 	return out, ctx.Err()
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 var symbolsNotChecked = &analyzer.Rule{
-	ID:       "symbols-not-checked",
+	ID:       analyzer.RuleSymbolsNotChecked,
 	Title:    "A library of another package was not read, so symbols of it were not checked",
 	Severity: analyzer.Warning,
 	Doc: `An object imports symbols that a library of another package should have, but the exports of
@@ -27,8 +27,10 @@ environment. It is a note if the nearest releases of the package that are known 
 symbols, and for one of several variants of an object.
 
 Not reported: libraries of the system whose exports are not known, symbols of the program that opens
-an object, and symbols that a library may have that was not found, which is a finding of its own.
-They are counted as undecided.`,
+an object, symbols that a library may have that was not found, which is a finding of its own, and
+those of an object that lacks other symbols. They are counted as undecided. If only the oldest
+release that a requirement allows was not read, nothing is said: it often has no wheel for the
+platform.`,
 	Cause: cause.Rule{Subject: ofPackage, Kind: cause.Choose(
 		"name a package index, or with --venv an environment that has it, so that it is checked", "")},
 	References: []string{"gABI, symbol table"},
