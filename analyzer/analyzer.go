@@ -517,18 +517,16 @@ func (k *checked) relevant(
 	return decided(outcome.Found)
 }
 
-// RuleSymbolsNotChecked is the rule of the findings that decided leaves out.
-const RuleSymbolsNotChecked = "symbols-not-checked"
-
-// decided leaves out which symbols of an object were not checked if it lacks others, and so fails
-// to load in any case: with the fix, other releases are installed. They are counted as undecided.
+// decided leaves out what is not known of an object if it lacks a symbol with the newest releases
+// only: its requirements have to exclude these. The imports are counted as undecided.
 func decided(found []judge.Found) []judge.Found {
 	lacks := map[string]bool{}
 	for _, x := range found {
-		lacks[x.Object] = lacks[x.Object] || x.Symbol != "" && x.Severity == Error
+		newer := x.Symbol != "" && x.Severity == Error && x.At == [2]bool{false, true}
+		lacks[x.Object] = lacks[x.Object] || newer
 	}
 	return slices.DeleteFunc(slices.Clone(found), func(x judge.Found) bool {
-		return x.Rule == RuleSymbolsNotChecked && lacks[x.Object]
+		return x.Unknown && lacks[x.Object]
 	})
 }
 

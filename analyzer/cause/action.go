@@ -57,9 +57,16 @@ func (t *Text) ship(x Task) string {
 	return "This " + what + " may be shipped" + t.onDistributions() + ", but should be improved."
 }
 
-// onDistributions names the targets if all are distributions, after what is true of only these; ""
-// if one is that of a tag.
+// onDistributions names the targets after what is true of only these; see distributions.
 func (t *Text) onDistributions() string {
+	if on := t.distributions(); on != "" {
+		return " for " + on
+	}
+	return ""
+}
+
+// distributions names the targets if all are distributions; "" if one is that of a tag.
+func (t *Text) distributions() string {
 	var names set[string]
 	for _, x := range t.report.Targets {
 		p, err := platform.Lookup(x.Name, platform.Architecture(x.Name))
@@ -71,7 +78,7 @@ func (t *Text) onDistributions() string {
 	if names.list == nil {
 		return ""
 	}
-	return " for " + Listed(names.list, 3, 40, "platform")
+	return Listed(names.list, 3, 40, "platform")
 }
 
 // undecided reports whether it is not known if the artifact may be shipped: what is missing may be

@@ -112,7 +112,11 @@ var missing = &Kind{
 		case t.artifact.Root:
 			return fmt.Sprintf("needs %s, %s not in it", t.Libraries(), which)
 		case t.artifact.wheel():
-			return fmt.Sprintf("needs %s, %s neither bundled nor declared", t.Libraries(), which)
+			s := fmt.Sprintf("needs %s, %s neither bundled nor declared", t.Libraries(), which)
+			if on := t.distributions(); on != "" && t.cause.Severity == result.Warning {
+				s += "; on " + on + " it has to be installed"
+			}
+			return s
 		}
 		return fmt.Sprintf("needs %s, %s neither in the artifact nor on %s", t.Libraries(), which,
 			t.target())

@@ -335,11 +335,16 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 }
 
 // unread returns why it is not known what the import of a module loads: the sources of its package
-// were not read, and it has a library or requires the package that does. "" if they were.
+// were not read, and it has a library or requires the package that does, or the module may be one
+// without a source, which the history does not have. "" if they were.
 func (s *sources) unread(name string, l *dynlink.Library) string {
 	top, _, _ := strings.Cut(name, "/")
 	first, _, _ := strings.Cut(l.Path, "/")
 	if s.program.Has(top) {
+		r := s.releaseOf(top, l)
+		if r != nil && r.Abridged && s.texts[r.Name] && !s.program.Has(name) {
+			return strings.ReplaceAll(name, "/", ".") + " was not read"
+		}
 		return ""
 	}
 	by := pkgmeta.Normalize(top)

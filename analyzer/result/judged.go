@@ -40,8 +40,10 @@ func (r *Report) JudgedArtifact(a *Artifact) (j Judged, ok bool) {
 	return j, true
 }
 
-// Found is the clause that everything is found, or all other than what is undecided.
-func (j Judged) Found() string { return j.all() + "needed symbols and libraries are found" }
+// Found is the clause that everything is found, or all that could be checked.
+func (j Judged) Found() string {
+	return "All needed symbols and libraries" + j.that(" that could be checked") + " are found"
+}
 
 // FoundFor is Found with the number of objects.
 func (j Judged) FoundFor() string {
@@ -49,8 +51,8 @@ func (j Judged) FoundFor() string {
 	if j.objects == 1 {
 		need = "needs"
 	}
-	return fmt.Sprintf("%ssymbols and libraries that %s %s are found",
-		j.all(), Count(j.objects, "object"), need)
+	return fmt.Sprintf("All symbols and libraries that %s %s%s are found",
+		Count(j.objects, "object"), need, j.that(", and that could be checked,"))
 }
 
 // Except is the clause about imports that are undecided, with the most frequent reason; "" if all
@@ -63,9 +65,10 @@ func (j Judged) Except() string {
 		Count(j.imports.Imports, "import"), j.imports.Why[0])
 }
 
-func (j Judged) all() string {
+// that returns a restriction if something was not checked.
+func (j Judged) that(restriction string) string {
 	if j.assumed || j.imports.Undecided > 0 {
-		return "All other "
+		return restriction
 	}
-	return "All "
+	return ""
 }

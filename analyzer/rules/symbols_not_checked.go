@@ -11,7 +11,7 @@ import (
 )
 
 var symbolsNotChecked = &analyzer.Rule{
-	ID:       analyzer.RuleSymbolsNotChecked,
+	ID:       "symbols-not-checked",
 	Title:    "A library of another package was not read, so symbols of it were not checked",
 	Severity: analyzer.Warning,
 	Doc: `An object imports symbols that a library of another package should have, but the exports of
@@ -28,9 +28,9 @@ symbols, and for one of several variants of an object.
 
 Not reported: libraries of the system whose exports are not known, symbols of the program that opens
 an object, symbols that a library may have that was not found, which is a finding of its own, and
-those of an object that lacks other symbols. They are counted as undecided. If only the oldest
-release that a requirement allows was not read, nothing is said: it often has no wheel for the
-platform.`,
+those of an object that lacks others with the newest releases only. They are counted as undecided.
+If only the oldest release that a requirement allows was not read, nothing is said: it often has no
+wheel for the platform.`,
 	Cause: cause.Rule{Subject: ofPackage, Kind: cause.Choose(
 		"name a package index, or with --venv an environment that has it, so that it is checked", "")},
 	References: []string{"gABI, symbol table"},

@@ -27,8 +27,8 @@ func (t *Verifier) ranges(sets []*packages.Set, fresh []judge.Found) error {
 	}
 	t.most = len(t.known) + maxRangeTrials
 	for _, x := range fresh {
-		if x.Severity == result.Note || x.At[0] == x.At[1] {
-			continue
+		if x.Severity == result.Note || x.Unknown || x.At[0] == x.At[1] {
+			continue // of what was not read, it is not known in which releases it is
 		}
 		r, err := t.rangeOf(x, sets[0], sets[1])
 		if err != nil {

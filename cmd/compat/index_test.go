@@ -589,7 +589,8 @@ func TestHashesOfCheckedFile(t *testing.T) {
 		{"requirements.txt", "pure==1 --hash=" + none + "\ncore==1.0\n", 1,
 			`error hash-mismatch: core==1.0 has no hash, but others of the file do; pip refuses .*:2\)`},
 		{"requirements.txt", "core==1.0 --hash=" + none + "\npure==1\n", 1,
-			`(?s)1. error\[hash-mismatch\]: core==1.0 has hashes.*2. error\[hash-mismatch\]: pure==1 has no hash`},
+			`(?s)1. error\[hash-mismatch\] \(\S+\): core==1.0 has hashes.*` +
+				`2. error\[hash-mismatch\] \(\S+\): pure==1 has no hash`},
 		{"poetry.lock", poetry, 1, `(?s)poetry update --lock core.*Poetry refuses to install ` + file +
 			`, whose hash is ` + hash(file) + ` \(\S*poetry.lock:4\)`},
 		{"poetry.lock", strings.Replace(poetry, none, hash(file), 1), 0, "^compatible"},

@@ -33,6 +33,17 @@ type Steps struct {
 // Of returns the step of a fix of a cause, given by their indexes.
 func (s *Steps) Of(cause, fix int) Step { return s.of[[2]int{cause, fix}] }
 
+// Only reports whether a command names causes by their IDs.
+func (s *Steps) Only() bool {
+	names := func(line string) bool { return strings.Contains(line, " --only ") }
+	for _, x := range s.of {
+		if slices.ContainsFunc(x.Commands, names) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(s.rest, names)
+}
+
 // Rest returns the lines of the command of the plan if no step has it; else nil.
 func (s *Steps) Rest() []string { return s.rest }
 
@@ -66,6 +77,7 @@ type stepWriter struct {
 	causes []int
 	tried  bool // the meaning of the word was said
 	saved  bool // the command that saves the artifacts was shown
+	wrote  bool // the folder of corrected wheels was named
 	// planned is the number of the cause that has the command of the plan, 0 = none yet, and ahead is
 	// set if that cause has it only because a command of its own reads what it writes.
 	planned int
@@ -97,7 +109,7 @@ func (w *stepWriter) step(i, j int) Step {
 			return out
 		}
 		w.planned = i + 1
-		out.Commands, out.Remark = w.plan(), remark(r.Plan.Command)
+		out.Commands, out.Remark = w.plan(), w.remark(r.Plan.Command)
 		return out
 	case command == "":
 		return out
@@ -128,19 +140,27 @@ func (w *stepWriter) step(i, j int) Step {
 		out.Commands = append(out.Commands, w.save()...)
 	}
 	out.Commands = append(out.Commands, own...)
-	out.Remark = cmp.Or(out.Remark, remark(command))
+	out.Remark = cmp.Or(out.Remark, w.remark(command))
 	return out
 }
 
-// remark says what a command overwrites although no option says so; "" = nothing.
-func remark(command shellword.Line) string {
+// remark says what a command overwrites although no option says so, or where the first one that
+// writes wheels does so; "" = nothing.
+func (w *stepWriter) remark(command shellword.Line) string {
 	s := string(command) + " "
+	if strings.Contains(s, writes) && !w.wrote {
+		w.wrote = true
+		return "The corrected wheel is written to the folder " + fix.Fixed + "."
+	}
 	if !strings.Contains(s, inPlace) || strings.Contains(s, " --write ") ||
 		strings.Contains(s, " --in-place ") {
 		return ""
 	}
 	return "The command changes the file in place; with --dry-run it only prints the change."
 }
+
+// writes is in the commands that write corrected wheels.
+const writes = " --write " + fix.Fixed + " "
 
 // inPlace begins the commands that change files which pin packages, if no option says otherwise.
 const inPlace = "compat fix "

@@ -18,6 +18,9 @@ const (
 	goneFirst                = "tried on a copy: this cause is gone"
 )
 
+// written is said of the first command that writes a wheel.
+const written = "The corrected wheel is written to the folder fixed."
+
 // one returns a cause with one finding and fixes.
 func one(id string, fixes ...analyzer.CauseFix) analyzer.Cause {
 	return analyzer.Cause{ID: id, New: true, Artifact: "w-1-py3-none-any.whl", Findings: []int{0},
@@ -61,14 +64,14 @@ func TestSteps(t *testing.T) {
 					"not tried", two[1:],
 					"Run the command of cause 2 first: it writes the wheel that this one reads.",
 				},
-			}, {{goneFirst, two[:1], ""}}},
+			}, {{goneFirst, two[:1], written}}},
 		},
 		"one command for several causes": {
 			causes: []analyzer.Cause{one("declare", declare), one("tag", tag), one("link", link),
 				one("other", offered("Link e", "cc -ld", false))},
 			plan: analyzer.Plan{Command: planned, Tried: []string{"declare", "tag"}},
 			want: [][]Step{
-				{{goneFirst, two[:1], ""}},
+				{{goneFirst, two[:1], written}},
 				{{goneShort, nil, "The command of cause 1 does this too."}},
 				{{"not tried", []string{"cc -ld"}, ""}},
 				{{"not tried", nil, "The command of cause 3 does this too."}},
@@ -80,7 +83,7 @@ func TestSteps(t *testing.T) {
 			},
 			plan: analyzer.Plan{Command: planned, Save: saving},
 			want: [][]Step{{
-				{goneFirst, []string{string(saving), string(planned)}, ""},
+				{goneFirst, []string{string(saving), string(planned)}, written},
 				{goneShort, []string{"wheel tags w-1-py3-none-any.whl"}, ""},
 			}},
 		},
@@ -117,7 +120,7 @@ func TestStepsOfSomeCauses(t *testing.T) {
 		one("a", offered("Tag it", planned, true)), one("b", offered("Write it", planned, true)),
 	}, Plan: analyzer.Plan{Command: planned, Tried: []string{"a", "b"}}}
 	got := StepsOf(r, []int{1}, true).Of(1, 0)
-	if want := (Step{goneFirst, []string{string(planned)}, ""}); !reflect.DeepEqual(got, want) {
+	if want := (Step{goneFirst, []string{string(planned)}, written}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

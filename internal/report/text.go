@@ -459,9 +459,6 @@ func verdictOf(r *analyzer.Report) (words string, as analyzer.Verdict) {
 	case r.Outcome == "error" && r.Verdict == analyzer.Compatible:
 		words, as = "error (compatible, but not all files were checked)", analyzer.Unchecked
 	}
-	if len(r.Refused) > 0 {
-		words += " (pip does not install these versions together)"
-	}
 	if r.Assumed != "" {
 		words += ", assuming " + mdsafe.Visible(r.Assumed)
 	}

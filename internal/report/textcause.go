@@ -37,6 +37,9 @@ func (p *textPrinter) block(i int) []textLine {
 		several()
 	} else {
 		head = fmt.Sprintf("%d. %s", i+1, head)
+		if p.steps.Only() {
+			head += " (" + mdsafe.Visible(c.ID) + ")"
+		}
 		head += ": " + mdsafe.Visible(c.Title)
 		if !c.New {
 			head += " (not new: the base has it too)"
@@ -274,7 +277,11 @@ func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 		if len(names) == 0 {
 			return nil, 0
 		}
-		return []string{counted(names, 0, p.width-24, "library")}, 0
+		label := "libraries: "
+		if len(names) == 1 {
+			label = "library: "
+		}
+		return []string{label + counted(names, 0, p.width-28-len(label), "library")}, 0
 	}
 	shown := c.Evidence[:min(len(c.Evidence), most)]
 	if len(c.Evidence) > most {
@@ -286,8 +293,17 @@ func (p *textPrinter) rows(c *analyzer.Cause) (out []string, left int) {
 		libraries = max(libraries, length(e.Library))
 	}
 	libraries = min(libraries, 32)
+	label := "" // of a row with one cell
+	switch {
+	case versions == 0 && libraries == 0:
+		label = "symbols: "
+	case libraries == 0 && !slices.ContainsFunc(shown, func(e analyzer.Evidence) bool {
+		return len(e.Symbols) > 0
+	}):
+		label = "needs: "
+	}
 	for _, e := range shown {
-		s := ""
+		s := label
 		if versions > 0 {
 			s += fmt.Sprintf("%-*s  ", versions, mdsafe.Visible(e.Version))
 		}
