@@ -53,7 +53,7 @@ func (s *Session) loadAndroid(c Case, with *packages.Set) *AndroidLoad {
 		a.byFile[f] = &AndroidObject{Object: o, File: f}
 		a.Objects = append(a.Objects, a.byFile[f])
 	}
-	for _, other := range s.others(c.Artifact, c.Target.Platform, with) {
+	for _, other := range s.alongside(c.Artifact, c.Target.Platform, with) {
 		for _, o := range other.Android {
 			files = append(files, &bionic.File{Path: facts.Installed(o.Path), Object: o.Object})
 		}

@@ -77,7 +77,7 @@ func (k *linking) build() {
 		k.of[v] = &l
 		k.given = append(k.given, &l)
 	}
-	for _, sibling := range k.session.others(k.facts, k.platform, k.set.Set) {
+	for _, sibling := range k.session.alongside(k.facts, k.platform, k.set.Set) {
 		for _, o := range sibling.Objects {
 			if o.Arch() == k.platform.Arch {
 				k.given = append(k.given, k.session.libraries.linkedObject(o))

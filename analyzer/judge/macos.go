@@ -57,7 +57,8 @@ func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 		os = 0 // a platform without a version has everything; Lookup returns none
 	}
 	var files []dyld.File
-	together := append([]*facts.Artifact{c.Artifact}, s.others(c.Artifact, c.Target.Platform, with)...)
+	together := append([]*facts.Artifact{c.Artifact},
+		s.alongside(c.Artifact, c.Target.Platform, with)...)
 	for _, f := range together {
 		for _, m := range f.MachO {
 			file := dyld.File{Path: installed(f, m.Path), Name: m.Path, Slices: m.Slices,

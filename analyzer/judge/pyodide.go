@@ -43,7 +43,7 @@ func (s *Session) loadPyodide(c Case, with *packages.Set) *PyodideLoad {
 		l.byFile[f] = &PyodideObject{WasmObject: o, File: f}
 		l.Objects = append(l.Objects, l.byFile[f])
 	}
-	for _, other := range s.others(c.Artifact, c.Target.Platform, with) {
+	for _, other := range s.alongside(c.Artifact, c.Target.Platform, with) {
 		for _, o := range other.Wasm {
 			l.files = append(l.files, &emscripten.File{Path: facts.Installed(o.Path), Object: o.Object})
 		}

@@ -86,6 +86,7 @@ type Session struct {
 	named     map[string][]sibling // objects by SONAME and file name; nil until they are needed
 	wheels    wheels               // among the artifacts
 	together  map[string]*together // by target, see togetherWith
+	others    others               // of the current artifact, see othersOf
 	openings  func() []opening     // of all artifacts that are installed together
 	compared  map[*facts.Artifact][]*Compared
 
@@ -138,27 +139,40 @@ func project(f *facts.Artifact) string {
 	return pkgmeta.Normalize(f.Wheel.Name)
 }
 
+// others are the artifacts that can be installed with an artifact on a platform.
+type others struct {
+	of        *facts.Artifact
+	on        *platform.Platform
+	artifacts []*facts.Artifact
+	projects  []string // of the artifacts
+}
+
 // othersOf returns the other artifacts that can be installed in the environment of an artifact on a
 // platform, with their projects: all but wheels of the same project, of which pip installs one, and
-// of another project the wheel for the target, if there is one. In an environment they are all.
+// those that another wheel for the target stands for. In an environment they are all.
 func (s *Session) othersOf(
 	f *facts.Artifact,
 	p *platform.Platform,
-) (others []*facts.Artifact, projects []string) {
-	own := project(f)
-	all, of, with := s.artifacts, s.projects, s.judge.environment
-	if with != nil {
-		all, of = with.artifacts, with.projects
+) (artifacts []*facts.Artifact, projects []string) {
+	if s.others.of == f && s.others.on == p { // the same for all fixes that are tried
+		return s.others.artifacts, s.others.projects
 	}
-	together := s.togetherWith(f, p)
-	others, projects = make([]*facts.Artifact, 0, len(all)), make([]string, 0, len(all))
-	for n, x := range all {
-		if w := together.of(of[n]); (x != f || with != nil) && (own == "" || of[n] != own) &&
-			(w == nil || w.artifact == x || x.Wheel == nil) {
-			others, projects = append(others, x), append(projects, of[n])
+	own, with := project(f), s.judge.environment
+	artifacts, projects = s.artifacts, s.projects
+	if with != nil {
+		artifacts, projects = with.artifacts, with.projects
+	} else if t := s.togetherWith(f, p); t != nil {
+		artifacts, projects = t.standing(s)
+	}
+	out := others{of: f, on: p, artifacts: make([]*facts.Artifact, 0, len(artifacts)),
+		projects: make([]string, 0, len(artifacts))}
+	for n, x := range artifacts {
+		if (x != f || with != nil) && (own == "" || projects[n] != own) {
+			out.artifacts, out.projects = append(out.artifacts, x), append(out.projects, projects[n])
 		}
 	}
-	return others, projects
+	s.others = out
+	return out.artifacts, out.projects
 }
 
 // projectsOf returns the normalized projects of artifacts; "" for one that is no wheel.

@@ -45,10 +45,7 @@ func (s *Session) reachable(
 	}
 	s.libraries.installed.add(set.Releases)
 	f, p := c.Artifact, c.Target.Platform
-	others := map[*facts.Artifact]bool{}
-	for _, a := range s.others(f, p, set.Set) {
-		others[a] = true
-	}
+	project, together := project(f), s.togetherWith(f, p)
 	var names []string
 	seen := map[string]bool{}
 	need := func(libraries ...*dynlink.Library) {
@@ -75,7 +72,9 @@ func (s *Session) reachable(
 		for _, x := range called(s.named, base) {
 			a := s.artifacts[x.artifact]
 			o := a.Objects[x.object]
-			if found[x] == nil && others[a] && o.Arch() == p.Arch {
+			of := s.projects[x.artifact]
+			if found[x] == nil && o.Arch() == p.Arch && a != f && (project == "" || of != project) &&
+				!together.excludes(a, of) && set.Release(of) == nil {
 				found[x] = s.libraries.ofObject(a, o)
 				need(found[x])
 			}

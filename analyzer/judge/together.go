@@ -138,6 +138,9 @@ type together struct {
 	wheels wheels
 	on     packages.Target
 	chosen map[string]*wheel // nil where there is none for the target
+	// artifacts and projects are what standing returns; nil until it is called.
+	artifacts []*facts.Artifact
+	projects  []string
 }
 
 func newTogether(source packages.Source, w wheels, on packages.Target) *together {
@@ -155,6 +158,25 @@ func (t *together) of(name string) *wheel {
 		t.chosen[name] = x
 	}
 	return x
+}
+
+// excludes reports whether another wheel of its project stands for an artifact.
+func (t *together) excludes(x *facts.Artifact, project string) bool {
+	w := t.of(project)
+	return w != nil && w.artifact != x && x.Wheel != nil
+}
+
+// standing returns the artifacts of a check without those that another wheel of their project
+// stands for, and their projects. All artifacts of a target share it.
+func (t *together) standing(s *Session) ([]*facts.Artifact, []string) {
+	if t.artifacts == nil {
+		for n, x := range s.artifacts {
+			if !t.excludes(x, s.projects[n]) {
+				t.artifacts, t.projects = append(t.artifacts, x), append(t.projects, s.projects[n])
+			}
+		}
+	}
+	return t.artifacts, t.projects
 }
 
 // version returns the version of the wheel that stands for a package, "" without one.

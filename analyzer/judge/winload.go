@@ -79,7 +79,7 @@ func (s *Session) loadWindows(c Case, with *packages.Set) *WindowsLoad {
 		w.byFile[f] = &WindowsObject{PEObject: o, File: f, Python: pythonOf(c.Artifact, o)}
 		w.Objects = append(w.Objects, w.byFile[f])
 	}
-	for _, sibling := range s.others(c.Artifact, c.Target.Platform, with) {
+	for _, sibling := range s.alongside(c.Artifact, c.Target.Platform, with) {
 		for _, o := range sibling.PE {
 			files = append(files, &winload.File{Path: o.Installed, Object: o.Object})
 		}
@@ -130,15 +130,15 @@ func (s *Session) loadWindows(c Case, with *packages.Set) *WindowsLoad {
 	return w
 }
 
-// others returns the artifacts whose files a load finds by the files that were read of them: those
-// that are installed with an artifact and that the packages of the load do not have.
-func (s *Session) others(
+// alongside returns the artifacts whose files a load finds by the files that were read of them:
+// those that are installed with an artifact and that the packages of the load do not have.
+func (s *Session) alongside(
 	f *facts.Artifact,
 	p *platform.Platform,
 	with *packages.Set,
 ) []*facts.Artifact {
 	others, _ := s.othersOf(f, p)
-	return slices.DeleteFunc(others, func(a *facts.Artifact) bool {
+	return slices.DeleteFunc(slices.Clone(others), func(a *facts.Artifact) bool {
 		return with.Release(project(a)) != nil
 	})
 }
