@@ -17,6 +17,9 @@ const (
 	Delvewheel Bundler = "delvewheel"
 )
 
+// Wheelhouse is the folder to which auditwheel and delvewheel write if no option names another.
+const Wheelhouse = "wheelhouse"
+
 // Bundling is how a bundler is run for a wheel.
 type Bundling struct {
 	With Bundler // "" if only a new build can be changed so

@@ -111,7 +111,12 @@ func Sequence(r *result.Report, fixed map[string]string) {
 				files = append(files, now[a])
 			}
 		}
+		planned := r.Plan.Command != "" && len(c.Fixes) > 0 &&
+			(c.Fixes[0].Command == r.Plan.Command || slices.Contains(r.Plan.Tried, c.ID))
 		for j := range c.Fixes {
+			if j > 0 && planned && !c.Together { // it is run instead of the command of the plan
+				break
+			}
 			x := c.Fixes[j].Fix
 			command, ok := seen[x.Command]
 			if !ok {
@@ -163,7 +168,7 @@ func (w *wheelFile) name() shellword.Line {
 
 // Folders of wheels.
 const (
-	wheelhouse shellword.Line = "wheelhouse" // to which auditwheel and delvewheel write
+	wheelhouse shellword.Line = fix.Wheelhouse
 	inFixed    shellword.Line = fix.Fixed
 )
 

@@ -75,6 +75,11 @@ func TestSequenceAfterPlan(t *testing.T) {
 			[]shellword.Line{plan, "auditwheel repair --no-update-tags fixed/" + written,
 				"compat fix --write fixed wheelhouse/" + written},
 		},
+		"an alternative of what the plan does is run instead": {
+			[][]fix.Fix{{executed, keep}, {later}},
+			[]shellword.Line{plan, "auditwheel repair --no-update-tags " + file,
+				"compat fix --in-place fixed/" + written},
+		},
 		"before a cause that is printed first": {
 			[][]fix.Fix{{keep}, {executed}, {later}},
 			[]shellword.Line{"auditwheel repair --no-update-tags fixed/" + written, plan,

@@ -51,7 +51,8 @@ func (s *Steps) Rest() []string { return s.rest }
 // shown; nil = all. Commands are for the folder of the artifact, or, if local is set, for that in
 // which compat was started.
 func StepsOf(r *analyzer.Report, causes []int, local bool) *Steps {
-	w := &stepWriter{report: r, local: local, shown: map[shellword.Line]int{}}
+	w := &stepWriter{report: r, local: local, shown: map[shellword.Line]int{},
+		said: map[string]bool{}}
 	out := &Steps{of: map[[2]int]Step{}}
 	if causes == nil {
 		for i := range r.Causes {
@@ -75,9 +76,9 @@ type stepWriter struct {
 	report *analyzer.Report
 	local  bool
 	causes []int
-	tried  bool // the meaning of the word was said
-	saved  bool // the command that saves the artifacts was shown
-	wrote  bool // the folder of corrected wheels was named
+	tried  bool            // the meaning of the word was said
+	saved  bool            // the command that saves the artifacts was shown
+	said   map[string]bool // see once
 	// planned is the number of the cause that has the command of the plan, 0 = none yet, and ahead is
 	// set if that cause has it only because a command of its own reads what it writes.
 	planned int
@@ -109,7 +110,7 @@ func (w *stepWriter) step(i, j int) Step {
 			return out
 		}
 		w.planned = i + 1
-		out.Commands, out.Remark = w.plan(), w.remark(r.Plan.Command)
+		out.Commands, out.Remark = w.plan(), w.remark(r.Plan.Command, x)
 		return out
 	case command == "":
 		return out
@@ -140,23 +141,40 @@ func (w *stepWriter) step(i, j int) Step {
 		out.Commands = append(out.Commands, w.save()...)
 	}
 	out.Commands = append(out.Commands, own...)
-	out.Remark = cmp.Or(out.Remark, w.remark(command))
+	out.Remark = cmp.Or(out.Remark, w.remark(command, x))
 	return out
 }
 
-// remark says what a command overwrites although no option says so, or where the first one that
-// writes wheels does so; "" = nothing.
-func (w *stepWriter) remark(command shellword.Line) string {
+// remark says where the command of a fix writes its result: what it overwrites although no option
+// says so, and the folder of the first one that writes wheels. "" = its options say it.
+func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string {
 	s := string(command) + " "
-	if strings.Contains(s, writes) && !w.wrote {
-		w.wrote = true
-		return "The corrected wheel is written to the folder " + fix.Fixed + "."
+	if strings.Contains(s, writes) {
+		return w.once("The corrected wheel is written to the folder " + fix.Fixed + ".")
+	}
+	if x.Bundling != nil && x.Bundling.With != "" {
+		if x.Bundling.With == fix.Delocate {
+			return "The command changes the wheel in place."
+		}
+		return w.once(string(x.Bundling.With) + " writes to the folder " + fix.Wheelhouse + ".")
+	}
+	if len(x.Retags) > 0 {
+		return w.once("The command replaces the file.")
 	}
 	if !strings.Contains(s, inPlace) || strings.Contains(s, " --write ") ||
 		strings.Contains(s, " --in-place ") {
 		return ""
 	}
 	return "The command changes the file in place; with --dry-run it only prints the change."
+}
+
+// once returns a sentence that was not said before, or "".
+func (w *stepWriter) once(sentence string) string {
+	if w.said[sentence] {
+		return ""
+	}
+	w.said[sentence] = true
+	return sentence
 }
 
 // writes is in the commands that write corrected wheels.

@@ -32,6 +32,13 @@ func offered(title string, command shellword.Line, verified bool) analyzer.Cause
 		Title: fix.Titled("%s", title), Command: command, Verified: verified}}
 }
 
+// bundled returns a fix that a program makes.
+func bundled(with fix.Bundler) analyzer.CauseFix {
+	x := offered("Bundle b", bundling, false)
+	x.Bundling = &fix.Bundling{With: with}
+	return x
+}
+
 // Commands are shown once, in the order in which they are run, and the first tried fix says what
 // that means.
 func TestSteps(t *testing.T) {
@@ -85,6 +92,16 @@ func TestSteps(t *testing.T) {
 			want: [][]Step{{
 				{goneFirst, []string{string(saving), string(planned)}, written},
 				{goneShort, []string{"wheel tags w-1-py3-none-any.whl"}, ""},
+			}},
+		},
+		"tools with a folder of their own": {
+			causes: []analyzer.Cause{one("bundle", bundled(fix.Auditwheel), bundled(fix.Delvewheel),
+				bundled(fix.Delocate), bundled(fix.Auditwheel))},
+			want: [][]Step{{
+				{"not tried", two[1:], "auditwheel writes to the folder wheelhouse."},
+				{"not tried", two[1:], "delvewheel writes to the folder wheelhouse."},
+				{"not tried", two[1:], "The command changes the wheel in place."},
+				{"not tried", two[1:], ""},
 			}},
 		},
 		"a file with pins": {
