@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/macos"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
@@ -92,6 +93,14 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 				"in its folder load without the library, so it may be an optional backend"
 			fixes = append(fixes, delocate(p,
 				fix.Titled("Bundle %s into the %s", path.Base(needed), kindName(p))))
+		case ofPackageOnly(dylib) != "" && p.Facts.Kind == analyzer.KindWheel:
+			// it must not be loaded twice, so a copy is no fix
+			name := ofPackageOnly(dylib)
+			f.Message = fmt.Sprintf("%s of %s, which the wheel does not require", where, name)
+			fixes = append(fixes, fix.Candidate{Fix: fix.Fix{Kind: fix.KindDependency,
+				Title: fix.Titled("Declare the dependency %s, which has the library",
+					fix.Requirement(name)),
+				Requirement: name}})
 		default:
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(m)
 			fixes = append(fixes, delocate(p,
@@ -108,6 +117,17 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 		}
 		p.Report(f, fixes...)
 	})
+}
+
+// ofPackageOnly returns the Python package that alone has a library on all systems, such as torch
+// for libc10; "" if there is none. The table of providers has the names of Linux.
+func ofPackageOnly(dylib string) string {
+	provider, known := platform.ProviderOf(dylib + ".so")
+	if names := provider.Packages(platform.PyPI); known && len(names) > 0 &&
+		provider.Kind == platform.PackageProvider {
+		return names[0]
+	}
+	return ""
 }
 
 // eachMissing visits each library that a load of the artifact does not find, once per image.
