@@ -49,7 +49,9 @@ type sources struct {
 	facts   *facts.Artifact
 	others  []*facts.Artifact
 	*starts
-	texts map[string]bool // packages whose sources were requested; true: they were read
+	// The releases whose sources were read, by top-level package or module; nil for one of which they
+	// were requested, and could not be read.
+	texts map[string]*packages.Release
 	// by the name under which Python imports them, see facts.ModuleName
 	modules   map[string]otherModule
 	installed map[string]installedModule
@@ -229,7 +231,7 @@ func (s *sources) read() {
 		}
 		s.session.starts = s.starts
 	}
-	s.texts = map[string]bool{}
+	s.texts = map[string]*packages.Release{}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
 	for _, a := range slices.Backward(s.others) {
 		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
@@ -340,11 +342,10 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 func (s *sources) unread(name string, l *dynlink.Library) string {
 	top, _, _ := strings.Cut(name, "/")
 	first, _, _ := strings.Cut(l.Path, "/")
-	if s.program.Has(top) {
-		r := s.releaseOf(top, l)
-		if r != nil && r.Abridged && s.texts[r.Name] && !s.program.Has(name) {
-			return strings.ReplaceAll(name, "/", ".") + " was not read"
-		}
+	switch r := s.texts[top]; {
+	case r != nil && r.Abridged && !s.program.Has(name):
+		return strings.ReplaceAll(name, "/", ".") + " was not read"
+	case r != nil, s.program.Has(top):
 		return ""
 	}
 	by := pkgmeta.Normalize(top)
@@ -360,7 +361,7 @@ func (s *sources) unread(name string, l *dynlink.Library) string {
 // isRead reports whether the sources of a package are known.
 func (s *sources) isRead(name string) bool {
 	conda := s.session.judge.conda
-	return s.texts[name] || conda != nil && conda.installed(name) != nil ||
+	return conda != nil && conda.installed(name) != nil ||
 		slices.ContainsFunc(s.others, func(a *facts.Artifact) bool { return project(a) == name })
 }
 
@@ -391,7 +392,7 @@ func (s *sources) installedLoads(file, name string, l *dynlink.Library) (bool, s
 	}
 	root := dynlink.FromObject(file, o)
 	root.Site = k.Site
-	return s.loadedBy(&facts.Object{Path: file, Object: o}, root,
+	return s.loadedWith(root, o.Imports.Any(loadsOthers),
 		s.session.libraries.ofRelease(s.session.judge.conda.installed(name)), l)
 }
 
@@ -403,10 +404,15 @@ func (s *sources) loadedBy(
 	own []*dynlink.Library,
 	l *dynlink.Library,
 ) (loads bool, undecided string) {
-	return s.loadedWith(root, o.Loads || o.Imports.Any(func(name string) bool {
-		return strings.HasPrefix(name, "PyImport_Import")
-	}), own, l)
+	return s.loadedWith(root, o.Loads || o.Imports.Any(importsModule), own, l)
 }
+
+// importsModule reports whether a function of Python imports a module.
+func importsModule(name string) bool { return strings.HasPrefix(name, "PyImport_Import") }
+
+// loadsOthers reports whether a function imports a module or opens a library. It is used for modules
+// of which only the imports were read.
+func loadsOthers(name string) bool { return importsModule(name) || name == "dlopen" }
 
 // loadedWith is loadedBy for a module of which it is known whether it may load others.
 func (s *sources) loadedWith(

@@ -165,7 +165,6 @@ func (s *Session) runRules(
 				Compared:     s.compared[c.Artifact],
 				ABI:          &s.judge.options.ABI,
 				sources:      sources,
-				given:        s.judge.given,
 				Pinned:       s.Pinned(),
 				linking:      linking,
 				rule:         rule,

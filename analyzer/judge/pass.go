@@ -100,7 +100,6 @@ type Pass struct {
 	ABI       *ABI
 
 	sources *sources
-	given   []pkgmeta.Requirement
 	linking *linking
 	rule    *Rule
 	emit    func(*result.Finding, []fix.Candidate)
@@ -307,5 +306,5 @@ func (p *Pass) Together(name string) bool {
 // Given reports whether the user specified a requirement on a package, which a fix then has to
 // change instead of the artifact's requirement, or a wheel of it.
 func (p *Pass) Given(name string) bool {
-	return requires(p.given, name) || !p.Pinned && p.Together(name)
+	return p.sources.session.Given(name)
 }

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
@@ -78,13 +80,15 @@ func (s *sources) releaseOf(top string, l *dynlink.Library) *packages.Release {
 // those of another version may differ. It returns false if they were requested before or cannot be
 // read.
 func (s *sources) addTexts(source packages.Texts, r *packages.Release, top string) bool {
-	if _, again := s.texts[r.Name]; again || len(s.texts) >= maxTexts {
+	if _, again := s.texts[top]; again || len(s.texts) >= maxTexts {
 		return false
 	}
+	s.texts[top] = nil
 	texts, err := s.session.textsOf(s.ctx, source, r, s.on, top)
-	if s.texts[r.Name] = err == nil && len(texts) > 0; !s.texts[r.Name] {
+	if err != nil || len(texts) == 0 {
 		return false
 	}
+	s.texts[top] = r
 	program := s.program.Program()
 	on := startup.System{Name: "linux", Machine: s.set.platform.Arch}
 	for file, text := range texts {
@@ -102,8 +106,9 @@ func (s *sources) addTexts(source packages.Texts, r *packages.Release, top strin
 // published returns the library of a release of the set that Python imports as a module whose
 // sources were read, and its index; nil if there is none.
 func (s *sources) published(module string) (r *packages.Release, at int) {
+	read := slices.Collect(maps.Values(s.texts))
 	for _, r := range s.set.Releases {
-		if !s.texts[r.Name] {
+		if !slices.Contains(read, r) {
 			continue
 		}
 		for i := range r.Libraries {
@@ -144,7 +149,5 @@ func (s *sources) publishedLoads(
 	}
 	root := dynlink.OfPackage(r, m)
 	root.Site = s.session.libraries.site()
-	return s.loadedWith(root, m.Imports.Any(func(name string) bool {
-		return strings.HasPrefix(name, "PyImport_Import") || name == "dlopen"
-	}), s.session.libraries.ofRelease(r), l)
+	return s.loadedWith(root, m.Imports.Any(loadsOthers), s.session.libraries.ofRelease(r), l)
 }
