@@ -28,21 +28,14 @@ type Step struct {
 type Steps struct {
 	of   map[[2]int]Step
 	rest []string
+	only bool
 }
 
 // Of returns the step of a fix of a cause, given by their indexes.
 func (s *Steps) Of(cause, fix int) Step { return s.of[[2]int{cause, fix}] }
 
 // Only reports whether a command names causes by their IDs.
-func (s *Steps) Only() bool {
-	names := func(line string) bool { return strings.Contains(line, " --only ") }
-	for _, x := range s.of {
-		if slices.ContainsFunc(x.Commands, names) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(s.rest, names)
-}
+func (s *Steps) Only() bool { return s.only }
 
 // Rest returns the lines of the command of the plan if no step has it; else nil.
 func (s *Steps) Rest() []string { return s.rest }
@@ -67,6 +60,11 @@ func StepsOf(r *analyzer.Report, causes []int, local bool) *Steps {
 	}
 	if w.planned == 0 && r.Plan.Command != "" && len(causes) > 0 {
 		out.rest = w.plan()
+	}
+	names := func(line string) bool { return strings.Contains(line, " --only ") }
+	out.only = slices.ContainsFunc(out.rest, names)
+	for _, x := range out.of {
+		out.only = out.only || slices.ContainsFunc(x.Commands, names)
 	}
 	return out
 }

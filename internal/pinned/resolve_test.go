@@ -50,7 +50,8 @@ func (x requiringIndex) Release(
 // pip installs what the packages of a requirements file need too, within the constraints.
 func TestImplied(t *testing.T) {
 	source := requiringIndex{
-		"beads==1.0": {"thread>=1", "glue", "wax>1", "six"}, "thread==1.0": nil, "thread==2.0": {"silk[fine]"},
+		"beads==1.0": {"thread>=1", "glue", "wax>1", "six"}, "thread==1.0": nil,
+		"thread==2.0": {"silk[fine]"},
 		"thread==3.0": nil, "silk==1.0": {`dye; extra == "fine"`}, "dye==1.0": nil,
 		"glue==1.0": {"source"},
 	}
