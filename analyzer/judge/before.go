@@ -410,8 +410,8 @@ func (s *sources) loadedBy(
 // importsModule reports whether a function of Python imports a module.
 func importsModule(name string) bool { return strings.HasPrefix(name, "PyImport_Import") }
 
-// loadsOthers reports whether a function imports a module or opens a library. It is used for modules
-// of which only the imports were read.
+// loadsOthers reports whether a function imports a module or opens a library. It is used for
+// modules of which only the imports were read.
 func loadsOthers(name string) bool { return importsModule(name) || name == "dlopen" }
 
 // loadedWith is loadedBy for a module of which it is known whether it may load others.
