@@ -55,6 +55,7 @@ type sources struct {
 	// by the name under which Python imports them, see facts.ModuleName
 	modules   map[string]otherModule
 	installed map[string]installedModule
+	tops      map[string][]*packages.Release // see providing; nil until it is needed
 }
 
 // starts are the runs of the sources of an artifact and of those that are installed with it. They
@@ -348,14 +349,36 @@ func (s *sources) unread(name string, l *dynlink.Library) string {
 	case r != nil, s.program.Has(top):
 		return ""
 	}
-	by := pkgmeta.Normalize(top)
-	switch id := cmp.Or(l.Package.Name, l.Wheel.Name); {
-	case s.set.Release(by) != nil && !s.isRead(by) && s.requires(by, id):
-		return "the sources of " + by + " were not read"
-	case top == first && id != "" && !s.isRead(id):
+	id := cmp.Or(l.Package.Name, l.Wheel.Name)
+	if top == first && id != "" && !s.isRead(id) {
 		return "the sources of " + id + " were not read"
 	}
+	for _, r := range s.providing(top) {
+		if !s.isRead(r.Name) && s.requires(r.Name, id) {
+			return "the sources of " + r.Name + " were not read"
+		}
+	}
 	return ""
+}
+
+// providing returns the releases of the set that have a top-level package or module: the one with
+// its name, or else those with libraries in its folder, as opencv-python has cv2/cv2.abi3.so.
+func (s *sources) providing(top string) []*packages.Release {
+	if r := s.set.Release(pkgmeta.Normalize(top)); r != nil {
+		return []*packages.Release{r}
+	}
+	if s.tops == nil {
+		s.tops = map[string][]*packages.Release{}
+		for _, r := range s.set.Releases {
+			for i := range r.Libraries {
+				name, _, _ := strings.Cut(facts.ModuleName(r.Libraries[i].Path), "/")
+				if all := s.tops[name]; len(all) == 0 || all[len(all)-1] != r {
+					s.tops[name] = append(all, r)
+				}
+			}
+		}
+	}
+	return s.tops[top]
 }
 
 // isRead reports whether the sources of a package are known.

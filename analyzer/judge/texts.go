@@ -9,7 +9,6 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/packages"
-	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/startup"
 )
 
@@ -67,13 +66,15 @@ func (s *sources) readTexts(runs []startup.Run, l *dynlink.Library) (more bool) 
 	return more
 }
 
-// releaseOf returns the release of the set that has a top-level package: the one with its name, or
-// else that of a library.
+// releaseOf returns the release of the set whose sources decide what the import of a top-level
+// package does to a library: the one that has the package, of several that of the library.
 func (s *sources) releaseOf(top string, l *dynlink.Library) *packages.Release {
-	if r := s.set.Release(pkgmeta.Normalize(top)); r != nil {
-		return r
+	own := s.set.Release(l.Package.Name)
+	all := s.providing(top)
+	if len(all) == 0 || slices.Contains(all, own) {
+		return own
 	}
-	return s.set.Release(l.Package.Name)
+	return all[0]
 }
 
 // addTexts reads the sources of a package of a release into a program of this set alone, because

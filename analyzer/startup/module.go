@@ -27,6 +27,9 @@ type body struct {
 	steps  []step
 	loads  bool // a step loads a library
 	raises bool // a statement raises an exception, and not because of another one
+	// A call of the function may not execute it as it is written, or handle what it raises: it has a
+	// decorator, several definitions or one under a condition, or is a generator or coroutine.
+	guarded bool
 	// In any case it uses the object that a load of a library returns, or declares functions of one.
 	uses bool
 }
@@ -229,6 +232,7 @@ type moduleReader struct {
 type line struct {
 	indent, after int // that of the line and that of the next one
 	tokens        []token
+	async         bool // it began with this word, which is not among the tokens
 }
 
 func (l line) is(words ...string) bool {
@@ -270,9 +274,9 @@ func (r *moduleReader) next() {
 			all, after = all[:len(all)-1], len(all[len(all)-1].text)
 		}
 		if len(all) > 1 || len(all) == 1 && all[0].kind == 'n' {
-			r.line = line{indent, after, all}
+			r.line = line{indent: indent, after: after, tokens: all}
 			if r.line.is("async") && len(all) > 1 {
-				r.line.tokens = all[1:]
+				r.line.tokens, r.line.async = all[1:], true
 			}
 			if r.loading {
 				r.addFiles(all)
@@ -300,6 +304,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 	first := r.line.indent
 	subject := in.subject
 	in.subject = nil
+	decorated := false // the next function or class
 	for len(r.line.tokens) > 0 && r.line.indent >= indent {
 		l := r.line
 		inner := in
@@ -310,8 +315,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			r.skip(l.indent)
 			continue
 		case l.is("def") && len(l.tokens) > 1:
-			inner = r.function(l.tokens[1].text, in)
-			inner.guarded = true // by a decorator, or by what calls it later
+			inner = r.function(l, in, decorated)
 		case l.is("class") && len(l.tokens) > 1:
 			inner.class = strings.Clone(l.tokens[1].text)
 			if slices.ContainsFunc(l.tokens[2:afterColon(l.tokens)], func(t token) bool {
@@ -355,6 +359,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			if l.indent == first {
 				out.add(l.tokens)
 			}
+			decorated = l.tokens[0].kind == 'o' && l.tokens[0].text == "@"
 			r.leaves = r.leaves || l.is("break", "continue", "return")
 			r.statements(l.tokens, in)
 			r.next()
@@ -367,6 +372,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 		}
 		begins, loops, rest := l.is("if", "try"), l.is("for"), l.tokens[colon:]
 		defines := l.is("def", "class")
+		decorated = decorated && !defines
 		var clause line
 		if l.is("except") {
 			clause.tokens = slices.Clone(l.tokens[:colon]) // the next line overwrites it
@@ -497,18 +503,24 @@ func typesOnly(head []token) bool {
 
 // function returns the scope of the body of a function. Whoever uses a class may call its methods.
 // A function in another one is part of that.
-func (r *moduleReader) function(name string, in scope) scope {
+func (r *moduleReader) function(l line, in scope, decorated bool) scope {
 	if in.class == "" && in.into != &r.top {
+		in.guarded = true // by what calls it later
 		return in.maybe()
 	}
 	out := scope{types: in.types, never: in.never, flag: in.flag, may: in.class != ""}
+	name := l.tokens[1].text
 	if in.class != "" {
 		name = in.class
 	}
-	if r.functions[name] == nil {
-		r.functions[strings.Clone(name)] = &body{}
+	conditional := in.may || in.trying || in.excepting || in.only != (Versions{})
+	if out.into = r.functions[name]; out.into == nil {
+		out.into = &body{}
+		r.functions[strings.Clone(name)] = out.into
+	} else {
+		out.into.guarded = true
 	}
-	out.into = r.functions[name]
+	out.into.guarded = out.into.guarded || decorated || l.async || conditional
 	return out
 }
 

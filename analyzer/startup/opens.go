@@ -4,9 +4,9 @@ import "strings"
 
 // Opens returns what happens before the import of a package loads a library with a function such as
 // ctypes.CDLL. at is the path of the library relative to site-packages. ok is false if it is not
-// known that an import loads it, or if the sources may handle that this fails. Functions do not
-// count: a decorator may handle it, and a program may call them in any order. Nor do modules that a
-// program imports itself: it may load the libraries that are needed with another one first.
+// known that an import loads it, or if the sources may handle that this fails. A function counts
+// where the import calls it, unless a decorator may handle that. Modules that a program imports
+// itself do not count: it may load the libraries that are needed with another one first.
 func (x *Index) Opens(at string) (before Run, ok bool) {
 	tried := map[string]bool{}
 	for _, source := range x.openers[at] {

@@ -10,9 +10,32 @@ func TestOpens(t *testing.T) {
 		sources []string
 		want    bool
 	}{
-		"at the top":      {[]string{"p/__init__.py", load}, true},
-		"in a class":      {[]string{"p/__init__.py", "class A:\n  x = " + load}, true},
-		"called":          {[]string{"p/__init__.py", "def f():\n  " + load + "f()\n"}, false},
+		"at the top": {[]string{"p/__init__.py", load}, true},
+		"in a class": {[]string{"p/__init__.py", "class A:\n  x = " + load}, true},
+		"called":     {[]string{"p/__init__.py", "def f():\n  " + load + "f()\n"}, true},
+		"called elsewhere": {
+			[]string{"p/__init__.py", "from .a import f\nf()\n", "p/a.py", "def f():\n  " + load}, true,
+		},
+		"calls another": {
+			[]string{"p/__init__.py", "def f():\n  " + load + "def g():\n  return f()\ng()\n"}, true,
+		},
+		"decorated":      {[]string{"p/__init__.py", "@safe\ndef f():\n  " + load + "f()\n"}, false},
+		"decorated call": {[]string{"p/__init__.py", "@safe()\ndef f():\n  " + load + "f()\n"}, false},
+		"another decorated": {
+			[]string{"p/__init__.py", "@safe\ndef g(): pass\ndef f():\n  " + load + "f()\n"}, true,
+		},
+		"a generator": {[]string{"p/__init__.py", "def f():\n  yield 1\n  " + load + "f()\n"}, false},
+		"a coroutine": {[]string{"p/__init__.py", "async def f():\n  " + load + "f()\n"}, false},
+		"inside":      {[]string{"p/__init__.py", "def g():\n def f():\n  " + load + " f()\ng()\n"}, false},
+		"defined again": {
+			[]string{"p/__init__.py", "def f():\n  " + load + "def f(): pass\nf()\n"}, false,
+		},
+		"defined for a condition": {
+			[]string{"p/__init__.py", "if g():\n def f():\n  " + load + "f()\n"}, false,
+		},
+		"called for a condition": {
+			[]string{"p/__init__.py", "def f():\n  " + load + "if g(): f()\n"}, false,
+		},
 		"not called":      {[]string{"p/__init__.py", "def f():\n  " + load}, false},
 		"passed on":       {[]string{"p/__init__.py", "def f():\n  " + load + "safe(f)\n"}, false},
 		"in a module":     {[]string{"p/__init__.py", "from . import a", "p/a.py", load}, true},

@@ -243,7 +243,7 @@ func (w *walk) body(m *Module, b *body, how step) {
 			continue
 		}
 		s.may, s.handled = w.program.may(s) || how.may, s.handled || how.handled
-		s.guarded = s.guarded || how.guarded
+		s.guarded = s.guarded || how.guarded || b.guarded
 		if b.raises {
 			s.kept = keptNever
 		}

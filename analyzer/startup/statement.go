@@ -78,6 +78,7 @@ func (r *moduleReader) statement(all []token, in scope) {
 			if t.kind == 'n' && equals > 1 && i < equals {
 				r.rebinds(t.text, 2)
 			}
+			in.into.guarded = in.into.guarded || t.kind == 'n' && t.text == "yield"
 			if t.kind == 'n' && (i == 0 || all[i-1].text != "." || all[i-1].kind != 'o') {
 				r.use(all, i, in)
 			}

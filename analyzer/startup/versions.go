@@ -104,7 +104,9 @@ func (m *Module) in(v Versions) *Module {
 	n.top.steps = decided(m.top.steps, v)
 	n.functions = make(map[string]*body, len(m.functions))
 	for name, b := range m.functions {
-		n.functions[name] = &body{decided(b.steps, v), b.loads, b.raises, b.uses}
+		f := *b
+		f.steps = decided(b.steps, v)
+		n.functions[name] = &f
 	}
 	return &n
 }
