@@ -14,17 +14,18 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 	if !ok {
 		return 0, nil, damaged("the symbol table (DT_SYMTAB) at address %#x is not in a segment", symtab)
 	}
-	limit := have / entry
-	var after elf.DynTag // the table that follows the symbol table
-	for _, tag := range []elf.DynTag{elf.DT_STRTAB, elf.DT_HASH, elf.DT_GNU_HASH, elf.DT_VERSYM,
-		elf.DT_VERNEED, elf.DT_VERDEF} {
-		if a := d.value(tag); d.has(tag) && a > symtab && (a-symtab)/entry <= limit {
-			if (a-symtab)/entry == limit && after != 0 && a >= d.value(after) {
-				continue
-			}
-			limit, after = (a-symtab)/entry, tag
+	end, named := symtab+have, false // where the next table begins, and whether it has the names
+	follow := func(at uint64, names bool) {
+		if at > symtab && at < end {
+			end, named = at, names
 		}
 	}
+	follow(d.value(elf.DT_STRTAB), true)
+	for _, tag := range []elf.DynTag{elf.DT_HASH, elf.DT_GNU_HASH, elf.DT_VERSYM, elf.DT_VERNEED,
+		elf.DT_VERDEF} {
+		follow(d.value(tag), false)
+	}
+	limit := (end - symtab) / entry
 
 	uses, err := readUses(m, d, o, limit)
 	if err != nil {
@@ -55,9 +56,12 @@ func countSymbols(m *image, d *dynamic, o *Object, secs []section) (uint64, *sym
 		}
 		n = max(n, k)
 	}
+	if d.addr > symtab { // patchelf may put the tags between the symbols and the names
+		end = min(end, d.addr)
+	}
 	// Between segments that patchelf added there is space that belongs to no table.
-	if _, own, _ := m.at(symtab); after == elf.DT_STRTAB && d.value(after)-symtab <= own {
-		n = max(n, limit)
+	if _, own, _ := m.at(symtab); named && end-symtab <= own {
+		n = max(n, (end-symtab)/entry)
 	}
 	for _, s := range secs {
 		if s.typ == elf.SHT_DYNSYM && s.addr == symtab && s.size/entry <= limit {

@@ -10,6 +10,7 @@ import (
 // dynamic is the content of PT_DYNAMIC: all DT_NEEDED, and the last value of every other tag,
 // which is the one that the loader uses.
 type dynamic struct {
+	addr   uint64 // of the first tag
 	tags   map[elf.DynTag]uint64
 	needed []uint64
 }
@@ -67,7 +68,7 @@ func readDynamic(m *image, p *progHeader) (*dynamic, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dynamic{tags: map[elf.DynTag]uint64{}}
+	d := &dynamic{addr: p.vaddr, tags: map[elf.DynTag]uint64{}}
 	done := m.zeroFilled(p.vaddr + n)
 	err = m.each(off, n, 2*w, "PT_DYNAMIC", func(i uint64, b []byte) (bool, error) {
 		if i == maxTags {

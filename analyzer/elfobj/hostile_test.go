@@ -510,6 +510,30 @@ func TestTableInTwoSegments(t *testing.T) {
 	}
 }
 
+// TestTagsAfterTheSymbols has PT_DYNAMIC between the symbols and their names, where patchelf puts
+// it: the last symbols make room for it.
+func TestTagsAfterTheSymbols(t *testing.T) {
+	text := "elf x86_64\nsoname libx.so\nneeded libc.so.6\n"
+	for i := range 100 {
+		text += fmt.Sprintf("import function_%d\n", i)
+	}
+	k := newBroken(t, text)
+	k.tag(elf.DT_RELASZ, 0) // of the symbols that are overwritten
+	symbols, tags, head := k.at[".dynsym"], k.at[".dynamic"], k.phdr[elf.PT_DYNAMIC]
+	room := (tags.Size + symbols.Entsize - 1) / symbols.Entsize
+	at := symbols.Offset + symbols.Size - room*symbols.Entsize
+	copy(k.b[at:], k.b[tags.Offset:tags.Offset+tags.Size])
+	k.u64(head+pOffset, at)
+	k.u64(head+pVaddr, symbols.Addr+at-symbols.Offset)
+	o, err := elfobj.Read(bytes.NewReader(k.b), int64(len(k.b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 100 - int(room); o.Imports.Len() != want || o.SONAME != "libx.so" {
+		t.Errorf("%d imports, want %d; SONAME %q", o.Imports.Len(), want, o.SONAME)
+	}
+}
+
 // TestTargetsAreLimited checks a small table of DT_RELR that relocates a million words.
 func TestTargetsAreLimited(t *testing.T) {
 	words := 17_000 // of 63 bits each
