@@ -494,12 +494,31 @@ func (k *checked) describeTargets(
 			Reason: "no built-in platform has its architecture; give one with --platform",
 		})
 	}
+	if p := namesOnly(targets); p != nil {
+		report.AddUnread(Unread{Path: f.Path, Reason: fmt.Sprintf("only the names of the libraries of "+
+			"%s on %s are known, not their symbols; give a folder with its files with --root",
+			p.Name, p.Arch)})
+	}
 	if note := failsOnOlder(judge.TooOld(f, k.providers, targets)); note != "" {
 		report.AddNote(f.Path + " " + note)
 	}
 	if note := untagged(f, targets); note != "" && !asked {
 		report.AddNote(note)
 	}
+}
+
+// namesOnly returns the first platform if of all only the names of the libraries are known, else
+// nil.
+func namesOnly(targets []judge.Target) *platform.Platform {
+	for _, t := range targets {
+		if !t.Platform.NamesOnly() {
+			return nil
+		}
+	}
+	if len(targets) == 0 {
+		return nil
+	}
+	return targets[0].Platform
 }
 
 // relevant returns the findings of an outcome that count on a target. On a platform that only the

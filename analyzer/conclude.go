@@ -20,7 +20,7 @@ func (k *checked) addTarget(p *platform.Platform, f *facts.Artifact, sets []*pac
 	i := slices.IndexFunc(r.Targets, func(t Target) bool { return t.Name == p.Name })
 	if i < 0 {
 		i = len(r.Targets)
-		r.Targets = append(r.Targets, Target{Name: p.Name, Verdict: Compatible})
+		r.Targets = append(r.Targets, Target{Name: p.Name, Verdict: Compatible, NamesOnly: p.NamesOnly()})
 	}
 	if k.with == nil {
 		k.with = map[string]listed{}

@@ -119,7 +119,7 @@ func (d *distribution) on(arch string) *Platform {
 	s := symbols(p.table())
 	if p.Libc == "musl" && column(s, d.name) < 0 {
 		for _, c := range s.Columns { // use the nearest release with the same musl
-			if c.Glibc == d.libc {
+			if c.Glibc == d.libc && strings.HasPrefix(c.Name, "alpine") {
 				p.column = c.Name
 			}
 		}

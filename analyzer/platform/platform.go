@@ -199,6 +199,14 @@ func (p *Platform) Contents() string {
 	return "read"
 }
 
+// NamesOnly reports whether only the names of the platform's libraries are known. Whether a symbol
+// is found on it cannot be checked then.
+func (p *Platform) NamesOnly() bool {
+	libraries := p.Libraries()
+	return p.OS == Linux && len(libraries) > 0 &&
+		!slices.ContainsFunc(libraries, func(l *Library) bool { return l.Known })
+}
+
 // Packages lists the names of the packages that were read of a distribution; nil for others.
 func (p *Platform) Packages() (names []string) {
 	s := symbols(p.table())

@@ -80,6 +80,8 @@ type Target struct {
 	With    []string `json:"with,omitempty"` // the installed packages as NAME==VERSION
 	// What became of the imports of all artifacts that were checked on it; nil if none was.
 	Accounting *Accounting `json:"accounting,omitempty"`
+	// Only the names of its libraries are known: without an error it is unchecked.
+	NamesOnly bool `json:"names_only,omitempty"`
 }
 
 // Artifact is a file that was checked: a wheel, another archive or a single file.
@@ -248,7 +250,7 @@ func (r *Report) Conclude() {
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		t.Verdict = Compatible
-		if len(r.Unread) > 0 {
+		if len(r.Unread) > 0 || t.NamesOnly {
 			t.Verdict = Unchecked
 		}
 	}

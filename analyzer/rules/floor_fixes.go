@@ -117,12 +117,20 @@ func fromCxx(v *analyzer.View) bool {
 		v.Imports.Any(mangled)
 }
 
-// forMusl returns a build for musl, where glibc has the missing symbol.
+// forMusl returns the tag of a newer musl that has the missing symbol. Otherwise it returns a build
+// for musl, where glibc has the symbol.
 func forMusl(p *analyzer.Pass, symbol string) []fix.Candidate {
 	if p.Platform.Libc != "musl" {
 		return nil
 	}
 	all := platform.All(p.Platform.Arch)
+	for _, q := range all {
+		if p.Facts.Kind == analyzer.KindWheel && !p.Requested && q.Kind == platform.Policy &&
+			q.Libc == "musl" && platform.Older(p.Platform.LibcVersion, q.LibcVersion) &&
+			len(platform.Providers(q, symbol)) > 0 {
+			return []fix.Candidate{retagTo(p, q)}
+		}
+	}
 	if !slices.ContainsFunc(
 		all,
 		func(q *platform.Platform) bool {

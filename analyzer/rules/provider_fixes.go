@@ -436,6 +436,11 @@ func forOwnLibc(p *analyzer.Pass) []fix.Candidate {
 	}
 	var versions []string
 	for _, v := range p.Views {
+		if slices.ContainsFunc(v.Needed, func(soname string) bool {
+			return platform.LibcOf(soname) == p.Platform.Libc
+		}) {
+			return nil // it was built for this one
+		}
 		for _, need := range v.VersionNeeds {
 			for _, n := range need.Versions {
 				of := platform.LibcOf(need.Library) != "" || strings.HasPrefix(need.Library, "libstdc++.") ||

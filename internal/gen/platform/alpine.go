@@ -186,15 +186,10 @@ func apkLibraries(data []byte, visit func(file string, o *elfobj.Object)) error 
 			return nil
 		}
 		content, err := io.ReadAll(r)
-		if err != nil || !bytes.HasPrefix(content, []byte("\x7fELF")) {
+		if err != nil {
 			return err
 		}
-		o, err := elfobj.Read(bytes.NewReader(content), int64(len(content)))
-		if err != nil {
-			return fmt.Errorf("%s: %w", h.Name, err)
-		}
-		visit(path.Base(h.Name), o)
-		return nil
+		return visitObject(h.Name, content, visit)
 	})
 }
 

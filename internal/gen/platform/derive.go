@@ -39,15 +39,50 @@ var movedIn231 = map[string]string{
 func derive(sets []*table.Set) error {
 	model := sets[slices.IndexFunc(sets, func(s *table.Set) bool { return s.Arch == "aarch64" })]
 	for _, s := range sets {
-		if !slices.ContainsFunc(s.Columns, func(c table.Column) bool { return c.Name == after231 }) {
+		has := func(glibc string) bool {
+			return slices.ContainsFunc(s.Columns, func(c table.Column) bool { return c.Glibc == glibc })
+		}
+		switch {
+		case has("2.31"):
+		case has("2.41"):
 			if err := addMerged(s, model); err != nil {
 				return fmt.Errorf("%s: %w", s.Arch, err)
 			}
+		default: // added to glibc after 2.34
+			if err := addBefore243(s); err != nil {
+				return fmt.Errorf("%s: %w", s.Arch, err)
+			}
+			continue
 		}
 		if err := addBefore231(s); err != nil {
 			return fmt.Errorf("%s: %w", s.Arch, err)
 		}
 	}
+	return nil
+}
+
+// addBefore243 adds glibc 2.41 for an architecture of which only 2.43 was read, without the nodes
+// that came after it. The other libraries are those of 2.43: platforms that have earlier ones leave
+// out their nodes.
+func addBefore243(s *table.Set) error {
+	from := slices.IndexFunc(s.Columns, func(c table.Column) bool { return c.Glibc == "2.43" })
+	if from < 0 {
+		return fmt.Errorf("has no column to derive glibc 2.41 from")
+	}
+	later := func(node string) bool {
+		return strings.HasPrefix(node, "GLIBC_2.") && table.CompareNodes(node, "GLIBC_2.41") > 0
+	}
+	b, to := extend(s, "glibc2.41", "2.41")
+	for _, l := range s.Libraries {
+		l.In[to] = l.In[from]
+		l.In[to].Nodes = slices.DeleteFunc(slices.Clone(l.In[from].Nodes), later)
+		for _, r := range l.Rows {
+			if r.Present>>from&1 == 1 && !later(r.Node) {
+				b.row(l.SONAME, to, r.Name, r.Node, r.Kind, r.Hidden>>from&1 == 1)
+			}
+		}
+	}
+	b.finish()
 	return nil
 }
 

@@ -63,17 +63,14 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if err := derive(sets); err != nil {
 		return err
 	}
+	var musl *table.Set // of x86_64, the first
 	for _, a := range architectures {
-		if a.alpine == "" {
-			continue
-		}
-		s, err := readAlpine(ctx, a, *cache, log)
-		if errors.Is(err, os.ErrNotExist) {
-			fmt.Fprintf(log, "the tables of Alpine stay as they are: %v\n", err)
-			s, err = existing(*out, a.name+"-musl")
-		}
+		s, err := readLibcMusl(ctx, a, *out, *cache, musl, log)
 		if err != nil {
-			return fmt.Errorf("%s: %w", a.name, err)
+			return fmt.Errorf("musl on %s: %w", a.name, err)
+		}
+		if musl == nil {
+			musl = s
 		}
 		sets = append(sets, s)
 	}
@@ -100,6 +97,29 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// readLibcMusl makes the table of musl for an architecture: from Alpine or, where that is not read,
+// from Debian. musl is the table of x86_64.
+func readLibcMusl(
+	ctx context.Context,
+	a architecture,
+	out, cache string,
+	musl *table.Set,
+	log io.Writer,
+) (*table.Set, error) {
+	if a.alpine == "" {
+		return readMusl(ctx, a, cache, musl)
+	}
+	s, err := readAlpine(ctx, a, cache, log)
+	if errors.Is(err, os.ErrNotExist) {
+		fmt.Fprintf(log, "the tables of Alpine stay as they are: %v\n", err)
+		s, err = existing(out, a.name+"-musl")
+	}
+	if err == nil && musl != nil {
+		err = addOldMusl(s, musl)
+	}
+	return s, err
 }
 
 // existing reads a table that was written before, for what the mirror does not have. A new

@@ -131,3 +131,43 @@ func TestKeep(t *testing.T) {
 		t.Errorf("debian12 has libssl3t64, in column %d", from)
 	}
 }
+
+// What Debian adds and leaves out on x86_64 it adds and leaves out elsewhere, and an older musl has
+// no functions with a time of 64 bits that only 32-bit systems have.
+func TestDeriveMusl(t *testing.T) {
+	musl := func(names ...string) *elfobj.Object {
+		var exports []elfobj.Export
+		for _, name := range names {
+			exports = append(exports, export(name, ""))
+		}
+		return object("libc.musl-x86_64.so.1", exports...)
+	}
+	model := &table.Set{Arch: "x86_64-musl"}
+	b := newBuilder(model)
+	old, now := b.column("alpine3.12", "1.1.24"), b.column("alpine3.20", "1.2.5")
+	b.add(old, "musl", true, "", musl("open", "open64", "crypt"))
+	b.add(now, "musl", true, "", musl("open", "crypt", "statx"))
+	b.finish()
+	set, err := deriveMusl("armv7l", "musl=1.2.5-3",
+		musl("open", "statx", "fts_open", "__aeabi_memcpy", "__clock_gettime64", "__stat_time64"),
+		musl("open", "statx", "fts_open"), model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for column, want := range map[string][]string{
+		"musl1.1.24": {"__aeabi_memcpy", "crypt", "open", "open64"},
+		"musl1.2.5": {
+			"__aeabi_memcpy", "__clock_gettime64", "__stat_time64", "crypt", "open", "statx",
+		},
+	} {
+		for i, name := range want {
+			want[i] = "libc.musl-armv7.so.1 " + name + "@"
+		}
+		if got := at(set, column); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", column, got, want)
+		}
+	}
+	if _, err := deriveMusl("armv7l", "", musl(), musl(), &table.Set{}); err == nil {
+		t.Error("a table without musl")
+	}
+}

@@ -84,16 +84,21 @@ func readArch(
 // libraries visits every shared library of a .deb in the loader's search path.
 func libraries(ctx context.Context, deb string, visit func(file string, o *elfobj.Object)) error {
 	return apt.Files(ctx, deb, libraryPath.MatchString, func(file string, data []byte) error {
-		if !bytes.HasPrefix(data, []byte("\x7fELF")) {
-			return nil
-		}
-		o, err := elfobj.Read(bytes.NewReader(data), int64(len(data)))
-		if err != nil {
-			return err
-		}
-		visit(path.Base(file), o)
-		return nil
+		return visitObject(file, data, visit)
 	})
+}
+
+// visitObject visits a file if it is an ELF file.
+func visitObject(file string, data []byte, visit func(file string, o *elfobj.Object)) error {
+	if !bytes.HasPrefix(data, []byte("\x7fELF")) {
+		return nil
+	}
+	o, err := elfobj.Read(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	visit(path.Base(file), o)
+	return nil
 }
 
 // builder collects objects of several columns into one set.

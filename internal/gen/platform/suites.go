@@ -9,7 +9,7 @@ type architecture struct {
 	name   string // as in platform tags
 	debian string
 	suites []suite
-	alpine string // Alpine's name where its releases are read; "" they are not
+	alpine string // Alpine's name where its releases are read; "" for the musl of Debian
 }
 
 // suite is one release that is read as a column.
@@ -35,7 +35,7 @@ var (
 	trixie   = debian("debian13", "trixie", "2.41")
 	sid      = debian("sid", "sid", "2.43") // no platform of its own: it moves
 
-	// riscv64 became an architecture of Debian with trixie; ppc64el and s390x left the mirrors'
+	// riscv64 became an architecture of Debian with trixie, loong64 after it; ppc64el and s390x left the mirrors'
 	// bullseye when its long-term support began. Of Ubuntu a general mirror has the PC's
 	// architectures only; the others are derived.
 	architectures = []architecture{
@@ -62,6 +62,7 @@ var (
 			"",
 		}, {"s390x", "s390x", []suite{bookworm, trixie, sid}, ""},
 		{"riscv64", "riscv64", []suite{trixie, sid}, ""},
+		{"loongarch64", "loong64", []suite{sid}, ""},
 	}
 )
 
