@@ -54,6 +54,9 @@ type drawn struct {
 
 func (d drawn) String() string { return d.Name + "==" + d.Version }
 
+// label names the wheel and its interpreter.
+func (d drawn) label() string { return fmt.Sprintf("%s on Python %s", d, d.Python) }
+
 // systems are the targets of wheels, and the tags that pip is given to download them.
 var systems = map[string]packages.Target{
 	"linux":   {Arch: "x86_64", Libc: "glibc", LibcVersion: "2.36"},

@@ -46,7 +46,7 @@ func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error
 			t.tags += err.Error()
 		}
 	}
-	row := t.compare(w.String()+" on Python "+w.Python, "check", s.check(ctx, dir, "check", file))
+	row := t.compare(w.label(), "check", s.check(ctx, dir, "check", file))
 	row.System = w.System
 	return []Row{row}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -26,7 +27,9 @@ func (s *survey) compile(
 		args = append(args, "--exclude-newer", date)
 	}
 	list := filepath.Join(dir, "pylock.toml")
-	if _, err := s.command(ctx, dir, "uv", append(args, "-o", list)...); err != nil {
+	if _, err := s.command(ctx, dir, "uv", append(args, "-o", list)...); errors.Is(err, errSlow) {
+		return "", err
+	} else if err != nil {
 		return "", fmt.Errorf("%w: %w", errLeft, err)
 	}
 	size, err := downloads(list, python)
@@ -78,14 +81,15 @@ func downloads(list, python string) (size int64, err error) {
 	return size, nil
 }
 
-// install makes an environment with pinned packages, in DIR/venv.
+// install makes an environment with pinned packages, in DIR/venv. Its sources are compiled once:
+// each process that opens an object imports them.
 func (s *survey) install(ctx context.Context, dir, pins, python string) error {
 	venv := filepath.Join(dir, "venv")
 	if _, err := s.command(ctx, dir, "uv", "venv", "-q", "--python", python, venv); err != nil {
 		return err
 	}
 	_, err := s.command(ctx, dir, "uv", "pip", "install", "-q", "--python", venv, "--no-deps",
-		"--only-binary", ":all:", "-r", pins)
+		"--compile-bytecode", "--only-binary", ":all:", "-r", pins)
 	return err
 }
 

@@ -27,6 +27,8 @@ macOS and Windows are not installed but compared with auditwheel, LLVM's otool a
 - **not checked**: compat could not check it, exit code 2.
 - **not known**: compat fails, and the import fails for another reason, which hides whether compat
   is right.
+- **not run**: it could not be installed, or not all of it opened, in the time that the survey has
+  for one wheel or lock file.
 
 `
 
@@ -70,12 +72,12 @@ func writePage(file string, results []string) error {
 		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s: %d comparisons, %d objects opened, "+
 			"%d MB downloaded\n", r.Seed, budget, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
-	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | not known |\n" +
-		"|---|---|---|---|---|---|---|\n")
+	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | not known | " +
+		"not run |\n|---|---|---|---|---|---|---|---|\n")
 	for _, key := range slices.Sorted(maps.Keys(sums)) {
 		c := sums[key]
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d |\n", key, c[Agree], c[FalsePass],
-			c[FalseAlarm], c[Unchecked], c[Unknown])
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %d |\n", key, c[Agree], c[FalsePass],
+			c[FalseAlarm], c[Unchecked], c[Unknown], c[NotRun])
 	}
 	text.WriteString("\n## Disagreements\n")
 	if rest.Len() == 0 {

@@ -93,6 +93,7 @@ def alone(name, path):
 
 
 def main():
+    os.set_inheritable(3, False)  # an import may start programs
     files = importlib.metadata.files(sys.argv[1]) or []
     tops, objects, bundled = [], [], {os.path.basename(str(f)) for f in files}
     foreign = re.compile(r"\.(cpython-\d+|pypy\d+)[-\w]*\.so$")

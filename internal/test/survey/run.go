@@ -57,8 +57,21 @@ const defaultBudget = 2048
 // maxDownload limits what is downloaded for one environment, in bytes.
 const maxDownload = 400 << 20
 
-// errLeft is returned for what is left out: it has no set of wheels, or is too large.
-var errLeft = errors.New("left out")
+// maxCommand limits the time of a program: a resolution, an installation or a check.
+const maxCommand = 15 * time.Minute
+
+var (
+	// errLeft is returned for what is left out: it has no set of wheels, or is too large.
+	errLeft = errors.New("left out")
+	// errSlow is returned for a program that takes longer than maxCommand.
+	errSlow = errors.New("it takes too long")
+)
+
+// job is a wheel or a lock file to compare.
+type job struct {
+	what, system, mode string // of its first row
+	run                func(dir string) ([]Row, error)
+}
 
 func (s *survey) run(ctx context.Context) (*Results, error) {
 	release, err := os.ReadFile("/etc/os-release")
@@ -72,12 +85,13 @@ func (s *survey) run(ctx context.Context) (*Results, error) {
 		return nil, err
 	}
 	r := &Results{Seed: s.seed, System: s.system, Date: time.Now().Format(time.DateOnly)}
-	var jobs []func(dir string) ([]Row, error)
+	var jobs []job
 	for range s.locks {
 		projects, python, date := d.set()
-		jobs = append(jobs, func(dir string) ([]Row, error) {
-			return s.lock(ctx, dir, projects, python, date)
-		})
+		what := label(projects, python, date)
+		jobs = append(jobs, job{what, "linux", "env", func(dir string) ([]Row, error) {
+			return s.lock(ctx, dir, what, projects, python, date)
+		}})
 	}
 	for n := range s.wheels + s.others {
 		system := "linux"
@@ -88,7 +102,9 @@ func (s *survey) run(ctx context.Context) (*Results, error) {
 		if err != nil {
 			return nil, err
 		}
-		jobs = append(jobs, func(dir string) ([]Row, error) { return s.wheel(ctx, dir, w) })
+		jobs = append(jobs, job{w.label(), system, "check", func(dir string) ([]Row, error) {
+			return s.wheel(ctx, dir, w)
+		}})
 	}
 	r.Rows = s.all(jobs)
 	r.MB = s.spent >> 20
@@ -98,11 +114,11 @@ func (s *survey) run(ctx context.Context) (*Results, error) {
 	return r, nil
 }
 
-// all runs jobs, a few at a time, each in a folder of its own.
-func (s *survey) all(jobs []func(dir string) ([]Row, error)) (rows []Row) {
+// all runs jobs, a few at a time, each in a folder of its own. One that fails has a row too.
+func (s *survey) all(jobs []job) (rows []Row) {
 	var wait sync.WaitGroup
 	slots := make(chan bool, runtime.NumCPU())
-	for n, job := range jobs {
+	for n, j := range jobs {
 		slots <- true
 		wait.Go(func() {
 			defer func() { <-slots }()
@@ -111,15 +127,20 @@ func (s *survey) all(jobs []func(dir string) ([]Row, error)) (rows []Row) {
 			err := os.MkdirAll(dir, 0o700)
 			var more []Row
 			if err == nil {
-				more, err = job(dir)
+				more, err = j.run(dir)
+			}
+			if err != nil && !errors.Is(err, errLeft) {
+				more = append(more, Row{What: j.what, System: j.system, Mode: j.mode, Verdict: NotRun,
+					Truth: err.Error()})
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if err != nil {
-				fmt.Fprintf(os.Stderr, "%d: %v\n", n, err)
+				fmt.Fprintf(os.Stderr, "%d: %s: %v\n", n, j.what, err)
 			}
 			for _, r := range more {
-				fmt.Fprintf(os.Stderr, "%d: %s: %s %s: %s\n", n, r.What, r.System, r.Mode, r.Verdict)
+				fmt.Fprintf(os.Stderr, "%d: %s: %s %s: %s, %.0f s\n", n, r.What, r.System, r.Mode,
+					r.Verdict, r.Seconds)
 			}
 			rows = append(rows, more...)
 		})
@@ -130,7 +151,7 @@ func (s *survey) all(jobs []func(dir string) ([]Row, error)) (rows []Row) {
 
 // command runs a program. The error has the end of its messages.
 func (s *survey) command(ctx context.Context, dir, name string, args ...string) (string, error) {
-	ctx, stop := context.WithTimeout(ctx, 15*time.Minute)
+	ctx, stop := context.WithTimeout(ctx, maxCommand)
 	defer stop()
 	c := exec.CommandContext(ctx, name, args...)
 	c.Dir = dir
@@ -139,7 +160,11 @@ func (s *survey) command(ctx context.Context, dir, name string, args ...string) 
 		"UV_LINK_MODE=hardlink", "QT_QPA_PLATFORM=offscreen", "PYTHONWARNINGS=ignore")
 	var out, messages bytes.Buffer
 	c.Stdout, c.Stderr = &out, &messages
+	c.WaitDelay = time.Second // its children may keep the pipes open
 	err := c.Run()
+	if ctx.Err() != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args[:min(len(args), 2)], " "), errSlow)
+	}
 	if err != nil {
 		text := strings.TrimSpace(messages.String())
 		err = fmt.Errorf("%s: %w: %s", name, err, text[max(0, len(text)-600):])
@@ -169,10 +194,10 @@ func (s *survey) wheel(ctx context.Context, dir string, w drawn) ([]Row, error) 
 	}
 	pins, err := s.compile(ctx, dir, wanted, w.Python, "")
 	if err != nil {
-		return nil, fmt.Errorf("%s on Python %s: %w", w, w.Python, err)
+		return nil, err
 	}
 	if err := s.install(ctx, dir, pins, w.Python); err != nil {
-		return nil, fmt.Errorf("%s on Python %s: %w", w, w.Python, err)
+		return nil, err
 	}
 	file, err := s.download(ctx, dir, w)
 	if err != nil {
@@ -183,28 +208,26 @@ func (s *survey) wheel(ctx context.Context, dir string, w drawn) ([]Row, error) 
 	s.abi3audit(ctx, dir, file, t)
 	alone := s.check(ctx, dir, "check", file)
 	with := s.check(ctx, dir, "check", "--requirement", pins, "--platform", s.system, file)
-	what := fmt.Sprintf("%s on Python %s", w, w.Python)
 	return []Row{
-		t.compare(what, "check", alone),
-		t.untagged().compare(what, "check --requirement", with),
+		t.compare(w.label(), "check", alone),
+		t.untagged().compare(w.label(), "check --requirement", with),
 	}, nil
 }
 
 // lock compares what env says of a lock file.
 func (s *survey) lock(
-	ctx context.Context, dir string, projects []string, python, date string,
+	ctx context.Context, dir, what string, projects []string, python, date string,
 ) ([]Row, error) {
-	what := label(projects, python, date)
 	wanted := filepath.Join(dir, "wanted.in")
 	if err := os.WriteFile(wanted, []byte(strings.Join(projects, "\n")), 0o600); err != nil {
 		return nil, err
 	}
 	pins, err := s.compile(ctx, dir, wanted, python, date)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, err
 	}
 	if err := s.install(ctx, dir, pins, python); err != nil {
-		return nil, fmt.Errorf("%s: %w", what, err)
+		return nil, err
 	}
 	text, err := os.ReadFile(pins)
 	if err != nil {

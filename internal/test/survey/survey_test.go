@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/compat-app/compat/analyzer"
 )
@@ -36,11 +39,51 @@ func TestCompare(t *testing.T) {
 		{"outside of the stable ABI", truth{stable: "abi3audit"}, fail, nil, Agree},
 		{"another reason", truth{other: "pkg: TypeError"}, fail, nil, Unknown},
 		{"not read", truth{}, analyzer.OutcomeError, nil, Unchecked},
+		{"slow", truth{notRun: []string{"scipy"}}, pass, nil, NotRun},
+		{"slow, and an error", truth{notRun: []string{"scipy"}}, fail, nil, NotRun},
+		{"slow, and silence", truth{fails: broken, notRun: []string{"scipy"}}, pass, nil, FalsePass},
+		{"slow, and an error about it", truth{fails: broken, notRun: []string{"scipy"}}, fail, about,
+			Agree},
 	} {
 		r := &analyzer.Report{Outcome: c.outcome, Findings: c.findings}
 		if got := c.truth.compare("x==1", "check", checked{report: r}).Verdict; got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+// What fails or takes too long has a row, so that nobody takes it for an agreement.
+func TestNotRun(t *testing.T) {
+	s := &survey{dir: t.TempDir(), seed: 1}
+	rows := s.all([]job{
+		{"slow==1", "linux", "check", func(string) ([]Row, error) { return nil, errSlow }},
+		{"large==1", "linux", "check", func(string) ([]Row, error) { return nil, errLeft }},
+	})
+	if len(rows) != 1 || rows[0].What != "slow==1" || rows[0].Verdict != NotRun {
+		t.Errorf("%+v", rows)
+	}
+}
+
+// The probe stops in time although a program that the import started keeps its pipe open.
+func TestProbeStops(t *testing.T) {
+	dir := t.TempDir()
+	python := filepath.Join(dir, "venv", "bin", "python")
+	if err := os.MkdirAll(filepath.Dir(python), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script := "#!/bin/sh\nsleep 60 &\necho '{\"object\": \"a.so\"}' >&3\nwait\n"
+	if err := os.WriteFile(python, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	begin := time.Now()
+	got := (&survey{}).probe(ctx, dir, []string{"one", "two"})
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	if got.opened != 1 || !slices.Equal(got.notRun, []string{"one", "two"}) {
+		t.Errorf("%d objects were opened, not run: %v", got.opened, got.notRun)
 	}
 }
 
@@ -84,7 +127,7 @@ func TestPage(t *testing.T) {
 	}
 	for _, want := range []string{
 		"`make survey SEED=7 BUDGET=512`", "3 objects",
-		"| linux | `check` | 1 | 1 | 0 | 0 | 0 |", "### false pass: bad==1",
+		"| linux | `check` | 1 | 1 | 0 | 0 | 0 | 0 |", "### false pass: bad==1",
 		"    bad.so: OSError: bad/libx.so.1", "    pass\n", "Seed 7. Not explained yet.",
 	} {
 		if !strings.Contains(string(text), want) {

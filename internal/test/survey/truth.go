@@ -33,6 +33,8 @@ const (
 	Unchecked  Verdict = "not checked" // compat could not check it
 	// Unknown: compat fails, and the import fails for a reason that hides others.
 	Unknown Verdict = "not known"
+	// NotRun: it was not installed, or not all of it was opened, in the time that the survey has.
+	NotRun Verdict = "not run"
 )
 
 // truth is what happens with a wheel or an environment.
@@ -40,6 +42,7 @@ type truth struct {
 	fails   map[string]string // what loading an object or module reports, by its path or name
 	other   string            // why a package cannot be imported for another reason; "" if it can
 	opened  int               // objects
+	notRun  []string          // distributions of which not all objects were opened in time
 	tags    string            // what auditwheel says of the tags; "" if it agrees with them
 	stable  string            // what abi3audit says; "" if it finds nothing
 	refuted bool              // the symbols need a newer tag
@@ -55,6 +58,10 @@ var linkError = regexp.MustCompile(`cannot open shared object|undefined symbol|`
 	`NumPy 1\.x|against ABI version|against API version|size changed, may indicate|` +
 	`multiarray failed to import|_ARRAY_API not found|_multiarray_umath failed|umath failed to import`)
 
+// maxProbe limits the time for an environment. Each object is opened in a process that imports
+// what it needs, so those of scikit-learn and SciPy take some minutes.
+const maxProbe = 15 * time.Minute
+
 // probe imports installed distributions, and opens their objects.
 func (s *survey) probe(ctx context.Context, dir string, distributions []string) *truth {
 	t := &truth{fails: map[string]string{}}
@@ -63,10 +70,15 @@ func (s *survey) probe(ctx context.Context, dir string, distributions []string) 
 		t.fails["probe.py"] = err.Error()
 		return t
 	}
+	ctx, stop := context.WithTimeout(ctx, maxProbe)
+	defer stop()
 	for _, d := range distributions {
 		if err := s.probeOne(ctx, dir, t, script, d); err != nil {
 			// The import ends the process; the objects are opened without it.
-			_ = s.probeOne(ctx, dir, t, script, d, "--no-import")
+			err = s.probeOne(ctx, dir, t, script, d, "--no-import")
+			if err != nil || ctx.Err() != nil {
+				t.notRun = append(t.notRun, d)
+			}
 		}
 	}
 	return t
@@ -75,13 +87,13 @@ func (s *survey) probe(ctx context.Context, dir string, distributions []string) 
 func (s *survey) probeOne(
 	ctx context.Context, dir string, t *truth, script, distribution string, more ...string,
 ) error {
-	ctx, stop := context.WithTimeout(ctx, 10*time.Minute)
-	defer stop()
 	read, write, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer read.Close()
+	// What the import started may keep the pipe open.
+	defer context.AfterFunc(ctx, func() { read.Close() })()
 	c := exec.CommandContext(ctx, filepath.Join(dir, "venv", "bin", "python"),
 		append([]string{script, distribution}, more...)...)
 	c.Dir, c.ExtraFiles = dir, []*os.File{write}
@@ -170,7 +182,7 @@ func (s *survey) abi3audit(ctx context.Context, dir, file string, t *truth) {
 
 // untagged is the truth without the tags.
 func (t *truth) untagged() *truth {
-	return &truth{fails: t.fails, stable: t.stable, other: t.other, opened: t.opened}
+	return &truth{fails: t.fails, stable: t.stable, other: t.other, opened: t.opened, notRun: t.notRun}
 }
 
 // checked is an answer of compat.
@@ -199,6 +211,9 @@ func (t *truth) compare(what, mode string, c checked) Row {
 		r.Truth += at + ": " + t.fails[at] + "\n"
 	}
 	r.Truth += t.tags + t.stable + t.other
+	if len(t.notRun) > 0 {
+		r.Truth += "not all was opened of " + strings.Join(t.notRun, ", ") + "\n"
+	}
 	if c.report == nil {
 		r.Verdict, r.Compat = Unchecked, c.err
 		return r
@@ -210,6 +225,9 @@ func (t *truth) compare(what, mode string, c checked) Row {
 	switch failed := c.report.Outcome == analyzer.OutcomeFail; {
 	case c.report.Outcome == analyzer.OutcomeError:
 		r.Verdict = Unchecked
+	case len(t.notRun) > 0 && (!failed && !silent || failed && len(t.fails) == 0 &&
+		t.tags+t.stable == ""):
+		r.Verdict = NotRun
 	case failed && len(t.fails) == 0 && t.tags+t.stable == "" && t.other != "":
 		r.Verdict = Unknown
 	case failed && len(t.fails) == 0 && t.tags+t.stable == "":
