@@ -75,6 +75,7 @@ func (v *View) account(missing, unreached lost, cut bool) (a result.Accounting) 
 			}
 		}
 	}
+	notFound := v.NotFound()
 	for b := range all.Failed() {
 		name := b.Import.Name
 		switch {
@@ -88,8 +89,8 @@ func (v *View) account(missing, unreached lost, cut bool) (a result.Accounting) 
 			a.Undecide(result.OfHost, string(v.Host), 1)
 		case b.Outcome == dynlink.Undecided:
 			a.Undecide(result.NotRead, v.unread(b), 1)
-		case len(v.Loading.Missing) > 0:
-			a.Undecide(result.NotFound, v.Loading.Missing[0].Name, 1)
+		case len(notFound) > 0:
+			a.Undecide(result.NotFound, notFound[0].Name, 1)
 		case cut:
 			a.Missing++
 		default:

@@ -124,6 +124,30 @@ type View struct {
 // Linked reports whether another object of the artifact loads it.
 func (v *View) Linked() bool { return len(v.Users) > 0 }
 
+// NotFound returns the libraries that were not found and that may define a symbol of the object:
+// those of the modules and programs that load it, of the objects that no other loads if there is
+// none, and of the object itself. It is nil if one of these loads has all libraries: what the object
+// lacks there, it lacks.
+func (v *View) NotFound() (out []dynlink.Missing) {
+	loads := append([]*View{v}, v.Users...)
+	first := slices.DeleteFunc(slices.Clone(loads), func(u *View) bool {
+		return !u.Program() && (!u.Extension() || u.Linked() && u.Unnamed())
+	})
+	if len(first) == 0 {
+		first = slices.DeleteFunc(slices.Clone(loads), (*View).Linked)
+	}
+	if len(first) == 0 { // they load each other
+		first = []*View{v}
+	}
+	for _, u := range first {
+		if len(u.Loading.Missing) == 0 {
+			return nil
+		}
+		out = append(out, u.Loading.Missing...)
+	}
+	return out
+}
+
 // bound contains the bindings of an object. They are computed when a rule first needs them: a
 // fix that fails often fails because of missing libraries.
 type bound struct {

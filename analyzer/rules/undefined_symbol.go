@@ -45,8 +45,9 @@ Fix: name the library where the module is built, for example libz.so.1:
 Severity: a warning where a Node.js addon uses the C++ API of V8, which changes with each release
 line; where a library outside the load has the symbol, and something may have loaded that library
 with RTLD_GLOBAL before; for MPI_… in a library that no module links; for a plug-in whose host is
-not known; where a private symbol of CPython (_Py…) is missing that a patch release may have; in a
-deb or rpm where no library has the symbol; and in a conda package that depends on packages which
+not known; where a private symbol of CPython (_Py…) is missing that a patch release may have; where a
+library that nothing links lacks symbols of a second one of the wheel, and also some that a library
+may have which was not found for the second one; in a deb or rpm where no library has the symbol; and in a conda package that depends on packages which
 were not read (--conda-prefix). For a package that is imported first (--first), only the libraries
 that it opens with RTLD_GLOBAL are visible to all others, as far as that is known (torch).
 
@@ -124,6 +125,7 @@ func checkUndefinedSymbol(p *analyzer.Pass) {
 					return u != v && analyzer.Alternatives(v, u)
 				}))
 		})
+		o.definers = sync.OnceValue(func() []*analyzer.View { return definers(p, v, lost) })
 		ofPackages := slices.DeleteFunc(slices.Clone(lost), func(b dynlink.Binding) bool {
 			return later.node(b.Import) != node{}
 		})
@@ -166,9 +168,10 @@ func importable(p *analyzer.Pass) (out []*analyzer.View) {
 func lostSymbols(
 	p *analyzer.Pass, v *analyzer.View, later *laterSymbols,
 ) (lost []dynlink.Binding) {
+	missing := v.NotFound()
 	for b := range undefined(p, v) {
 		// Some libraries export the C++ runtime of their compiler, none exports functions of glibc.
-		if len(v.Loading.Missing) > 0 && mayBeMissing(p, v, b) &&
+		if mayBeMissing(p, v, missing, b) &&
 			!strings.HasPrefix(later.node(b.Import).Version, "GLIBC_") {
 			continue
 		}
@@ -200,11 +203,16 @@ func lacksVersion(b dynlink.Binding) bool {
 	return b.Outcome == dynlink.NoVersion && b.Provider.Kind == dynlink.FromArtifact
 }
 
-// mayBeMissing reports whether a library that was not found may define an import. Known libraries
-// of systems, also those that a wheel has to bundle, do not define a C++ name with the prefix of a
-// loaded library.
-func mayBeMissing(p *analyzer.Pass, v *analyzer.View, b dynlink.Binding) bool {
-	for _, m := range v.Loading.Missing {
+// mayBeMissing reports whether one of the libraries that were not found may define an import. Known
+// libraries of systems, also those that a wheel has to bundle, do not define a C++ name with the
+// prefix of a loaded library.
+func mayBeMissing(
+	p *analyzer.Pass, v *analyzer.View, missing []dynlink.Missing, b dynlink.Binding,
+) bool {
+	if len(missing) == 0 {
+		return false
+	}
+	for _, m := range missing {
 		from, known := platform.ProviderOf(m.Name)
 		if !(known && from.Available(platform.Debian)) && !ofInterpreter(p, m.Name) {
 			return true

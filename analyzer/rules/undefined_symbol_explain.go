@@ -24,6 +24,8 @@ type lostOf struct {
 	inPackages []fix.Candidate // packages that define the symbols: one search for all
 	// Whether the object is one of several variants of which another one may be imported.
 	variant func() bool
+	// The objects of the artifact that define other symbols which this one lacks.
+	definers func() []*analyzer.View
 }
 
 // lostSymbol is a missing symbol that is explained. An explanation completes the finding, and adds
@@ -58,6 +60,7 @@ var explanations = []func(*lostSymbol) bool{
 	(*lostSymbol).ofHost,
 	(*lostSymbol).ofTorch,
 	(*lostSymbol).ofOtherRelease,
+	(*lostSymbol).perhapsNotFound,
 	(*lostSymbol).perhapsNotExported,
 	(*lostSymbol).perhapsGlobal,
 }
@@ -365,6 +368,25 @@ func (x *lostSymbol) ofOtherRelease() bool {
 		x.fixes = otherRelease(x.Pass, x.view, linked, of)
 	}
 	return true
+}
+
+// perhapsNotFound explains a symbol of an object that nothing links, and that lacks other symbols of
+// a library of the artifact. That library misses one which was not found: it may have the symbol.
+func (x *lostSymbol) perhapsNotFound() bool {
+	if x.view.Extension() || x.view.Linked() || !mayBeGlobal(x.Pass, x.view, x.name()) {
+		return false
+	}
+	for _, l := range x.definers() {
+		missing := l.Loading.Missing
+		if mayBeMissing(x.Pass, x.view, missing, x.binding) {
+			x.finding.Severity = analyzer.Warning
+			x.add("%s, which %s needs and which was not found, may have it. %s has other symbols that it "+
+				"lacks, and is visible only if it was loaded with RTLD_GLOBAL before", missing[0].Name,
+				missing[0].NeededBy.Path, l.Path)
+			return true
+		}
+	}
+	return false
 }
 
 // perhapsNotExported explains a symbol like those that a linked library exports.

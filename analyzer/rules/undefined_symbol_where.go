@@ -94,6 +94,18 @@ func elsewhere(p *analyzer.Pass, v *analyzer.View, symbol string) *dynlink.Libra
 	return nil
 }
 
+// definers returns the other objects of the artifact that define one of the symbols.
+func definers(p *analyzer.Pass, v *analyzer.View, lost []dynlink.Binding) (out []*analyzer.View) {
+	for _, u := range p.Views {
+		if u != v && slices.ContainsFunc(lost, func(b dynlink.Binding) bool {
+			return u.Library.Defines(b.Import.Name, "")
+		}) {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
 // ownLinked returns the libraries of the artifact that an object links.
 func ownLinked(p *analyzer.Pass, v *analyzer.View) iter.Seq[*analyzer.View] {
 	return func(yield func(*analyzer.View) bool) {
