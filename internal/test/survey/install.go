@@ -19,18 +19,11 @@ import (
 // compile resolves requirements with uv, and returns the file of pins. It returns errLeft if there
 // is no set of wheels, or if it is too large.
 func (s *survey) compile(
-	ctx context.Context, dir, wanted, python, date string,
+	ctx context.Context, dir string, wanted []string, python, date string,
 ) (pins string, err error) {
-	args := []string{"pip", "compile", "-q", wanted, "--python-version", python,
-		"--only-binary", ":all:"}
-	if date != "" {
-		args = append(args, "--exclude-newer", date)
-	}
-	list := filepath.Join(dir, "pylock.toml")
-	if _, err := s.command(ctx, dir, "uv", append(args, "-o", list)...); errors.Is(err, errSlow) {
+	list, err := s.resolve(ctx, dir, wanted, python, date, "pylock.toml")
+	if err != nil {
 		return "", err
-	} else if err != nil {
-		return "", fmt.Errorf("%w: %w", errLeft, err)
 	}
 	size, err := downloads(list, python)
 	if err != nil {
@@ -39,9 +32,44 @@ func (s *survey) compile(
 	if !s.spend(size) {
 		return "", fmt.Errorf("%w: %d MB", errLeft, size>>20)
 	}
-	pins = filepath.Join(dir, "requirements.txt")
-	_, err = s.command(ctx, dir, "uv", append(args, "--no-header", "--no-annotate", "-o", pins)...)
-	return pins, err
+	return s.resolve(ctx, dir, wanted, python, date, "requirements.txt")
+}
+
+// resolve writes what uv resolves to a file, in the format that its name says. It returns errLeft
+// if there is no set of wheels.
+func (s *survey) resolve(
+	ctx context.Context, dir string, wanted []string, python, date, file string,
+) (string, error) {
+	in, out := filepath.Join(dir, "wanted.in"), filepath.Join(dir, file)
+	if err := os.WriteFile(in, []byte(strings.Join(wanted, "\n")+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	args := []string{"pip", "compile", "-q", in, "--python-version", python,
+		"--only-binary", ":all:", "--no-header", "--no-annotate", "-o", out}
+	if date != "" {
+		args = append(args, "--exclude-newer", date)
+	}
+	_, err := s.command(ctx, dir, "uv", args...)
+	if err != nil && !errors.Is(err, errSlow) {
+		err = fmt.Errorf("%w: %w", errLeft, err)
+	}
+	return out, err
+}
+
+// withWheels returns the projects that have a set of wheels.
+func (s *survey) withWheels(
+	ctx context.Context, dir string, projects []string, python, date string,
+) (out []string, err error) {
+	for _, p := range projects {
+		_, err := s.resolve(ctx, dir, []string{p}, python, date, "pylock.toml")
+		switch {
+		case err == nil:
+			out = append(out, p)
+		case !errors.Is(err, errLeft):
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // downloads returns the bytes of the wheels in a pylock.toml that are installed on this system.

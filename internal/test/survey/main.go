@@ -8,14 +8,15 @@
 // changes what a seed draws. Each wheel is installed by uv in an environment of its own, with what
 // it requires. Its packages are imported, and its shared objects opened, in a process each.
 // auditwheel says which tag its symbols need, and abi3audit whether it keeps to the stable ABI. A
-// lock file is what uv compiles for some of the projects, as of a date.
+// lock file is what uv compiles for some of the projects, as of a date, without those of them that
+// have no wheels.
 //
 // compat checks the wheel as it is (check), with the installed packages on this system (check
 // --requirement), and the lock file (env). Wheels for musl, macOS and Windows are not installed:
 // their objects are compared with what auditwheel, LLVM's otool and delvewheel say.
 //
-// It needs uv, auditwheel, llvm-otool, a package index in PIP_INDEX_URL and interpreters that uv
-// finds. The result is written to FILE as JSON, the page is made from several such files.
+// It needs uv, auditwheel, llvm-otool, qemu-x86_64, a package index in PIP_INDEX_URL and
+// interpreters that uv finds. The result is written to FILE as JSON, the page is made from several such files.
 package main
 
 import (

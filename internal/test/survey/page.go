@@ -18,8 +18,9 @@ const introduction = `# Accuracy
 How often is compat right? ` + "`make survey`" + ` draws published wheels and sets of packages by a
 seed, half of them the newest release and half of any. It installs each in a fresh environment,
 imports the packages, opens every shared object with ` + "`RTLD_NOW`" + ` in a process of its own,
-asks auditwheel for the platform tag, and compares that with the answers of compat. Wheels for musl,
-macOS and Windows are not installed but compared with auditwheel, LLVM's otool and delvewheel.
+asks auditwheel for the platform tag, and compares that with the answers of compat. If an error of
+compat is about an object that this machine loads, qemu loads it on a processor with no more than
+the baseline of x86-64. Wheels for musl, macOS and Windows are not installed but compared with auditwheel, LLVM's otool and delvewheel.
 
 - **false pass**: something does not load, or the tag is too old, and compat neither fails nor has a
   warning about it.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -85,12 +86,12 @@ func (s *survey) run(ctx context.Context) (*Results, error) {
 		return nil, err
 	}
 	r := &Results{Seed: s.seed, System: s.system, Date: time.Now().Format(time.DateOnly)}
-	var jobs []job
+	var locks, own, others []job
 	for range s.locks {
 		projects, python, date := d.set()
 		what := label(projects, python, date)
-		jobs = append(jobs, job{what, "linux", "env", func(dir string) ([]Row, error) {
-			return s.lock(ctx, dir, what, projects, python, date)
+		locks = append(locks, job{what, "linux", "env", func(dir string) ([]Row, error) {
+			return s.lock(ctx, dir, projects, python, date)
 		}})
 	}
 	for n := range s.wheels + s.others {
@@ -102,11 +103,17 @@ func (s *survey) run(ctx context.Context) (*Results, error) {
 		if err != nil {
 			return nil, err
 		}
-		jobs = append(jobs, job{w.label(), system, "check", func(dir string) ([]Row, error) {
+		j := job{w.label(), system, "check", func(dir string) ([]Row, error) {
 			return s.wheel(ctx, dir, w)
-		}})
+		}}
+		if system == "linux" {
+			own = append(own, j)
+		} else {
+			others = append(others, j)
+		}
 	}
-	r.Rows = s.all(jobs)
+	// Large environments use up the limit for downloads, so the others come before.
+	r.Rows = s.all(slices.Concat(locks, others, own))
 	r.MB = s.spent >> 20
 	if s.budget != defaultBudget {
 		r.Budget = s.budget
@@ -188,11 +195,7 @@ func (s *survey) wheel(ctx context.Context, dir string, w drawn) ([]Row, error) 
 	if w.System != "linux" {
 		return s.foreign(ctx, dir, w)
 	}
-	wanted := filepath.Join(dir, "wanted.in")
-	if err := os.WriteFile(wanted, []byte(w.String()+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	pins, err := s.compile(ctx, dir, wanted, w.Python, "")
+	pins, err := s.compile(ctx, dir, []string{w.String()}, w.Python, "")
 	if err != nil {
 		return nil, err
 	}
@@ -208,6 +211,11 @@ func (s *survey) wheel(ctx context.Context, dir string, w drawn) ([]Row, error) 
 	s.abi3audit(ctx, dir, file, t)
 	alone := s.check(ctx, dir, "check", file)
 	with := s.check(ctx, dir, "check", "--requirement", pins, "--platform", s.system, file)
+	for _, c := range []checked{alone, with} {
+		if c.report != nil && t.compare(w.label(), "", c).Verdict == FalseAlarm {
+			s.older(ctx, dir, t, c.report)
+		}
+	}
 	return []Row{
 		t.compare(w.label(), "check", alone),
 		t.untagged().compare(w.label(), "check --requirement", with),
@@ -216,13 +224,17 @@ func (s *survey) wheel(ctx context.Context, dir string, w drawn) ([]Row, error) 
 
 // lock compares what env says of a lock file.
 func (s *survey) lock(
-	ctx context.Context, dir, what string, projects []string, python, date string,
+	ctx context.Context, dir string, projects []string, python, date string,
 ) ([]Row, error) {
-	wanted := filepath.Join(dir, "wanted.in")
-	if err := os.WriteFile(wanted, []byte(strings.Join(projects, "\n")), 0o600); err != nil {
+	projects, err := s.withWheels(ctx, dir, projects, python, date)
+	if err != nil {
 		return nil, err
 	}
-	pins, err := s.compile(ctx, dir, wanted, python, date)
+	if len(projects) == 0 {
+		return nil, fmt.Errorf("%w: no project has wheels", errLeft)
+	}
+	what := label(projects, python, date)
+	pins, err := s.compile(ctx, dir, projects, python, date)
 	if err != nil {
 		return nil, err
 	}
@@ -241,5 +253,8 @@ func (s *survey) lock(
 	}
 	t := s.probe(ctx, dir, installed)
 	c := s.check(ctx, dir, "env", "--requirement", pins, "--python", python, "--platform", s.system)
+	if c.report != nil && t.compare(what, "", c).Verdict == FalseAlarm {
+		s.older(ctx, dir, t, c.report)
+	}
 	return []Row{t.compare(what, "env", c)}, nil
 }
