@@ -126,8 +126,8 @@ func (v *View) Linked() bool { return len(v.Users) > 0 }
 
 // NotFound returns the libraries that were not found and that may define a symbol of the object:
 // those of the modules and programs that load it, of the objects that no other loads if there is
-// none, and of the object itself. It is nil if one of these loads has all libraries: what the object
-// lacks there, it lacks.
+// none, and of the object itself. It is nil if one of these loads has all libraries: what the
+// object lacks there, it lacks.
 func (v *View) NotFound() (out []dynlink.Missing) {
 	loads := append([]*View{v}, v.Users...)
 	first := slices.DeleteFunc(slices.Clone(loads), func(u *View) bool {

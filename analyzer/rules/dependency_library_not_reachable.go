@@ -79,9 +79,14 @@ func checkDependencyReachable(p *analyzer.Pass) {
 	}
 	reported := map[[2]string]bool{}
 	check := func(v *analyzer.View, loaded bool) {
-		if v.Extension() && !loaded {
+		module := imported(v)
+		if module && !loaded {
 			return // an import loads every module
 		}
+		// What a module loads is checked with the module.
+		ofModule := slices.ContainsFunc(v.Users, func(u *analyzer.View) bool {
+			return imported(u) && fitting(p, u)
+		})
 		for _, f := range v.Loading.Found {
 			l, by := f.Library, f.NeededBy
 			if f.By != dynlink.ByPackage || by == nil || own[l] != nil && own[by] != nil ||
@@ -92,12 +97,12 @@ func checkDependencyReachable(p *analyzer.Pass) {
 				continue // by the other name
 			}
 			key := [2]string{by.Path, l.Path}
-			if reported[key] || v.Extension() && !fitting(p, v) {
+			if reported[key] || module && !fitting(p, v) {
 				continue
 			}
 			before := p.LoadedBefore(v, l)
-			known := v.Extension() || before.Opened
-			if known != loaded || !known && by != v.Library ||
+			known := module || before.Opened
+			if known != loaded || !known && (ofModule || by != v.Library) ||
 				known && before.Loaded || ofPreloader(p, l) && !before.Always {
 				continue
 			}
@@ -111,6 +116,12 @@ func checkDependencyReachable(p *analyzer.Pass) {
 	for _, v := range modulesFirst(p.Views) {
 		check(v, false)
 	}
+}
+
+// imported reports whether Python imports an object. A library may have the hook of a module: that
+// other objects link it, and no source names it, shows that it is one.
+func imported(v *analyzer.View) bool {
+	return v.Extension() && !(v.Linked() && v.Unnamed())
 }
 
 // reportUnreachable reports a library that no path leads to. user is the object that needs it; nil
@@ -153,7 +164,7 @@ func reportUnreachable(
 	case v.Alternative:
 		f.Severity = analyzer.Warning
 		f.Message += ". This file is one of several variants, and only one is loaded"
-	case !v.Extension() && !before.Opened:
+	case !imported(v) && !before.Opened:
 		f.Severity = analyzer.Warning
 		f.Message += ". It works only where the program that loads it has loaded the library"
 	default:

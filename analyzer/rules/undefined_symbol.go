@@ -45,11 +45,12 @@ Fix: name the library where the module is built, for example libz.so.1:
 Severity: a warning where a Node.js addon uses the C++ API of V8, which changes with each release
 line; where a library outside the load has the symbol, and something may have loaded that library
 with RTLD_GLOBAL before; for MPI_… in a library that no module links; for a plug-in whose host is
-not known; where a private symbol of CPython (_Py…) is missing that a patch release may have; where a
-library that nothing links lacks symbols of a second one of the wheel, and also some that a library
-may have which was not found for the second one; in a deb or rpm where no library has the symbol; and in a conda package that depends on packages which
-were not read (--conda-prefix). For a package that is imported first (--first), only the libraries
-that it opens with RTLD_GLOBAL are visible to all others, as far as that is known (torch).
+not known; where a private symbol of CPython (_Py…) is missing that a patch release may have;
+where a library that nothing links lacks symbols of a second one of the wheel, and also some that a
+library may have which was not found for the second one; in a deb or rpm where no library has the
+symbol; and in a conda package that depends on packages which were not read (--conda-prefix). For a
+package that is imported first (--first), only the libraries that it opens with RTLD_GLOBAL are
+visible to all others, as far as that is known (torch).
 
 A library or module of the same wheel that has the symbol does not help by being imported first:
 Python and ctypes load with RTLD_LOCAL. It is an error if nothing can have loaded it with

@@ -370,8 +370,8 @@ func (x *lostSymbol) ofOtherRelease() bool {
 	return true
 }
 
-// perhapsNotFound explains a symbol of an object that nothing links, and that lacks other symbols of
-// a library of the artifact. That library misses one which was not found: it may have the symbol.
+// perhapsNotFound explains a symbol of an object that nothing links, and that lacks other symbols
+// of a library of the artifact. That library misses one which was not found: it may have the symbol.
 func (x *lostSymbol) perhapsNotFound() bool {
 	if x.view.Extension() || x.view.Linked() || !mayBeGlobal(x.Pass, x.view, x.name()) {
 		return false

@@ -16,8 +16,17 @@ import (
 // oldest is the processor of qemu that has the baseline of x86-64 and little more.
 const oldest = "qemu64"
 
-// load opens a shared object like the probe.
-const load = "import ctypes, os, sys; ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW)"
+// load imports the packages of a distribution, and opens a shared object.
+const load = `
+import ctypes, importlib, importlib.metadata, os, sys
+for f in importlib.metadata.files(sys.argv[2]) or []:
+    if f.name == "__init__.py" and len(f.parts) == 2 and f.parts[0].isidentifier():
+        try:
+            importlib.import_module(f.parts[0])
+        except BaseException:
+            pass
+ctypes.CDLL(sys.argv[1], mode=os.RTLD_NOW)
+`
 
 // older opens the objects that errors of compat name on a processor with the baseline of x86-64,
 // which qemu emulates, and starts the programs with --help. Those that execute an unknown
@@ -29,8 +38,9 @@ func (s *survey) older(ctx context.Context, dir string, t *truth, r *analyzer.Re
 	}
 	tried := map[string]bool{}
 	for _, f := range r.Findings {
-		at := filepath.Join(packages[0], filepath.FromSlash(facts.Installed(f.Object)))
-		if f.Severity != analyzer.Error || f.Object == "" || tried[at] {
+		member := filepath.FromSlash(facts.Installed(f.Object))
+		at := filepath.Join(packages[0], member)
+		if f.Severity != analyzer.Error || !filepath.IsLocal(member) || tried[at] {
 			continue
 		}
 		tried[at] = true
@@ -38,20 +48,20 @@ func (s *survey) older(ctx context.Context, dir string, t *truth, r *analyzer.Re
 		if os.Chmod(at, 0o755) != nil {
 			continue // it is not in this package
 		}
-		if illegal(ctx, dir, at) {
+		if illegal(ctx, dir, at, f.Package) {
 			t.fails[f.Object] = "illegal instruction on the processor " + oldest
 		}
 	}
 }
 
-// illegal reports whether a program or shared object executes an instruction that the oldest
-// processor does not have.
-func illegal(ctx context.Context, dir, at string) bool {
+// illegal reports whether a program or shared object of a package executes an instruction that the
+// oldest processor does not have.
+func illegal(ctx context.Context, dir, at, of string) bool {
 	args := []string{at, "--help"}
 	if strings.Contains(filepath.Base(at), ".so") {
-		args = []string{filepath.Join(dir, "venv", "bin", "python"), "-c", load, at}
+		args = []string{filepath.Join(dir, "venv", "bin", "python"), "-c", load, at, of}
 	}
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
+	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
 	defer stop()
 	c := exec.CommandContext(ctx, "qemu-x86_64", append([]string{"-cpu", oldest}, args...)...)
 	var messages bytes.Buffer
