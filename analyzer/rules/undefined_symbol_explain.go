@@ -371,7 +371,8 @@ func (x *lostSymbol) ofOtherRelease() bool {
 }
 
 // perhapsNotFound explains a symbol of an object that nothing links, and that lacks other symbols
-// of a library of the artifact. That library misses one which was not found: it may have the symbol.
+// of a library of the artifact. That library misses one which was not found, and which may have
+// the symbol.
 func (x *lostSymbol) perhapsNotFound() bool {
 	if x.view.Extension() || x.view.Linked() || !mayBeGlobal(x.Pass, x.view, x.name()) {
 		return false
