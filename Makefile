@@ -159,8 +159,9 @@ plans: build ## Run the fixes of 73 wheels, and ask pip, twine, auditwheel and t
 
 survey: build ## Compare compat with real installs (SEED, BUDGET in MB; needs a package index; long)
 	mkdir -p build && go run ./internal/test/survey -seed $(or $(SEED),1) \
-		$(if $(BUDGET),-budget $(BUDGET)) -results build/survey-$(or $(SEED),1).json ./compat
-	go run ./internal/test/survey -page docs/accuracy.md build/survey-$(or $(SEED),1).json
+		$(if $(BUDGET),-budget $(BUDGET)) -store internal/test/survey/results \
+		-results build/survey-$(or $(SEED),1).json ./compat
+	go run ./internal/test/survey -page docs/accuracy.md internal/test/survey/results/*.json
 
 facts: build ## Fill build/facts with facts about the packages of deploy/facts.txt, signed with KEY (needs a package index)
 	tr -s ' ' '\n' <deploy/facts.txt | sed 's/^/pypi:/' | \

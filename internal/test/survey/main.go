@@ -1,7 +1,7 @@
 // Survey compares what compat says of public packages with what happens when they are installed.
 //
 //	go run ./internal/test/survey -seed N [-wheels N] [-locks N] [-others N] [-budget MB]
-//		[-results FILE] COMPAT
+//		[-results FILE] [-store DIR] COMPAT
 //	go run ./internal/test/survey -page docs/accuracy.md FILE...
 //
 // The seed draws projects of wheels.txt, interpreters and versions; what the index publishes later
@@ -16,16 +16,21 @@
 // their objects are compared with what auditwheel, LLVM's otool and delvewheel say.
 //
 // It needs uv, auditwheel, llvm-otool, qemu-x86_64, a package index in PIP_INDEX_URL and
-// interpreters that uv finds. The result is written to FILE as JSON, the page is made from several such files.
+// interpreters that uv finds. The result is written to FILE as JSON, and without the texts of
+// agreements to the folder DIR, which has those of all seeds. The page is made from several such
+// files.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -47,6 +52,7 @@ func run(ctx context.Context, args []string) error {
 	flags.StringVar(&s.dir, "dir", "", "folder for environments; default: a temporary one")
 	pythons := flags.String("python", "3.9,3.10,3.11,3.12,3.13", "interpreters")
 	results := flags.String("results", "", "file for the result; default: standard output")
+	store := flags.String("store", "", "folder for the result without the texts of agreements")
 	page := flags.String("page", "", "page to write from files with results")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -72,13 +78,49 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(r, "", " ")
+	if *results == "" {
+		return json.NewEncoder(os.Stdout).Encode(r)
+	}
+	if err := write(*results, r); err != nil || *store == "" {
+		return err
+	}
+	return write(filepath.Join(*store, fmt.Sprintf("%d.json", r.Seed)), r.brief())
+}
+
+// brief returns the result without the texts of agreements, which the page does not show.
+func (r *Results) brief() *Results {
+	out := *r
+	out.Rows = slices.Clone(r.Rows)
+	for i := range out.Rows {
+		if out.Rows[i].Verdict == Agree {
+			out.Rows[i].Truth, out.Rows[i].Compat = "", ""
+		}
+		out.Rows[i].Seconds = math.Round(out.Rows[i].Seconds)
+	}
+	slices.SortFunc(out.Rows, func(a, b Row) int {
+		return cmp.Or(cmp.Compare(a.System, b.System), cmp.Compare(a.What, b.What),
+			cmp.Compare(a.Mode, b.Mode))
+	})
+	return &out
+}
+
+// write writes a result to a file, each row on a line.
+func write(file string, r *Results) error {
+	head := *r
+	head.Rows = nil
+	text, err := json.Marshal(head)
 	if err != nil {
 		return err
 	}
-	if *results == "" {
-		_, err = fmt.Println(string(text))
-		return err
+	var rows []string
+	for _, row := range r.Rows {
+		line, err := json.Marshal(row)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, string(line))
 	}
-	return os.WriteFile(*results, append(text, '\n'), 0o644)
+	list := "[\n" + strings.Join(rows, ",\n") + "\n]"
+	all := strings.Replace(string(text), `"Rows":null`, `"Rows":`+list, 1)
+	return os.WriteFile(file, []byte(all+"\n"), 0o644)
 }

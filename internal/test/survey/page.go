@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,8 @@ seed, half of them the newest release and half of any. It installs each in a fre
 imports the packages, opens every shared object with ` + "`RTLD_NOW`" + ` in a process of its own,
 asks auditwheel for the platform tag, and compares that with the answers of compat. If an error of
 compat is about an object that this machine loads, qemu loads it on a processor with no more than
-the baseline of x86-64. Wheels for musl, macOS and Windows are not installed but compared with auditwheel, LLVM's otool and delvewheel.
+the baseline of x86-64. Wheels for musl, macOS and Windows are not installed but compared with
+auditwheel, LLVM's otool and delvewheel.
 
 - **false pass**: something does not load, or the tag is too old, and compat neither fails nor has a
   warning about it.
@@ -36,20 +38,33 @@ the baseline of x86-64. Wheels for musl, macOS and Windows are not installed but
 // counts are the numbers of rows by verdict.
 type counts map[Verdict]int
 
-// writePage writes a page about files with results.
-func writePage(file string, results []string) error {
-	var text, rest strings.Builder
-	text.WriteString(introduction)
-	sums := map[string]counts{}
-	for _, name := range results {
+// readResults reads files with results, and sorts them by seed.
+func readResults(files []string) (all []*Results, err error) {
+	for _, name := range files {
 		data, err := os.ReadFile(name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		var r Results
 		if err := json.Unmarshal(data, &r); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
+		all = append(all, &r)
+	}
+	slices.SortFunc(all, func(a, b *Results) int { return cmp.Compare(a.Seed, b.Seed) })
+	return all, nil
+}
+
+// writePage writes a page about files with results.
+func writePage(file string, results []string) error {
+	all, err := readResults(results)
+	if err != nil {
+		return err
+	}
+	var text, rest strings.Builder
+	text.WriteString(introduction)
+	sums := map[string]counts{}
+	for _, r := range all {
 		objects := 0
 		for _, row := range r.Rows {
 			key := row.System + " | `" + row.Mode + "`"
@@ -61,8 +76,12 @@ func writePage(file string, results []string) error {
 				objects += row.Objects // which the wheel has in both modes
 			}
 			if row.Verdict != Agree {
-				fmt.Fprintf(&rest, "\n### %s: %s, %s, `%s`\n\nSeed %d. %s\n\n%s\n%s", row.Verdict,
-					row.What, row.System, row.Mode, r.Seed, note(row.What), quoted("installed", row.Truth),
+				why := " " + note(row.What)
+				if row.Verdict == NotRun {
+					why = "" // the text says it
+				}
+				fmt.Fprintf(&rest, "\n### %s: %s, %s, `%s`\n\nSeed %d.%s\n\n%s\n%s", row.Verdict,
+					row.What, row.System, row.Mode, r.Seed, why, quoted("installed", row.Truth),
 					quoted("compat", row.Compat))
 			}
 		}
@@ -87,6 +106,8 @@ func writePage(file string, results []string) error {
 	return os.WriteFile(file, []byte(text.String()+rest.String()), 0o644)
 }
 
+const unexplained = "Not explained yet."
+
 //go:embed notes.txt
 var notes string
 
@@ -98,7 +119,7 @@ func note(what string) string {
 			return text
 		}
 	}
-	return "Not explained yet."
+	return unexplained
 }
 
 // maxQuoted limits the lines of a text on the page.

@@ -46,10 +46,11 @@ type Row struct {
 	System  string // see drawn
 	Mode    string // "check", "check --requirement" or "env"
 	Verdict Verdict
-	Truth   string // what does not load, or what another tool says; "" if nothing is wrong
-	Compat  string // the outcome and the errors of compat
-	Objects int    // that were opened
-	Seconds float64
+	// What does not load, or what another tool says; "" if nothing is wrong.
+	Truth   string  `json:",omitempty"`
+	Compat  string  `json:",omitempty"` // the outcome and the errors of compat
+	Objects int     // that were opened
+	Seconds float64 `json:",omitempty"`
 }
 
 // defaultBudget is the default of -budget, in MB.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -135,6 +136,54 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("the page does not contain %q", want)
 		}
+	}
+}
+
+// The page is made of the stored results, and every disagreement is explained.
+func TestAccuracyPage(t *testing.T) {
+	results, err := filepath.Glob("results/*.json")
+	if err != nil || len(results) == 0 {
+		t.Fatal(err, "no results")
+	}
+	page := filepath.Join(t.TempDir(), "page.md")
+	if err := writePage(page, results); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("../../../docs/accuracy.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(want) {
+		t.Error("docs/accuracy.md is not made of the results; run the last line of make survey")
+	}
+	if strings.Contains(string(got), unexplained) {
+		t.Error("a disagreement has no line in notes.txt")
+	}
+}
+
+// A stored result is read again, without the texts of agreements.
+func TestStored(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "7.json")
+	r := &Results{Seed: 7, System: "debian12", Rows: []Row{
+		{What: "b==1", System: "linux", Mode: "check", Verdict: FalsePass, Truth: "\"b\"", Compat: "pass"},
+		{What: "a==1", System: "linux", Mode: "check", Verdict: Agree, Truth: "a", Objects: 2},
+	}}
+	if err := write(file, r.brief()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := readResults([]string{file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Results{Seed: 7, System: "debian12", Rows: []Row{
+		{What: "a==1", System: "linux", Mode: "check", Verdict: Agree, Objects: 2}, r.Rows[0],
+	}}
+	if !reflect.DeepEqual(got, []*Results{want}) {
+		t.Errorf("%+v", got[0])
 	}
 }
 
