@@ -4,7 +4,6 @@ import (
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/judge"
-	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -179,9 +178,6 @@ func Chain(libraries ...*dynlink.Library) []string { return judge.Chain(librarie
 
 // Alternatives reports whether a program loads only one of two objects; see judge.Alternatives.
 func Alternatives(a, b *View) bool { return judge.Alternatives(a, b) }
-
-// Extinct reports whether a platform is older than every supported system; see judge.Extinct.
-func Extinct(p *platform.Platform) bool { return judge.Extinct(p) }
 
 // AndroidObject is an ELF file as the linker of Android sees it; see package judge.
 type AndroidObject = judge.AndroidObject

@@ -37,11 +37,12 @@ func targets(r *analyzer.Report) string {
 	type kind struct {
 		verdict analyzer.Verdict
 		with    string
+		causes  string
 	}
 	names, packages := map[kind][]string{}, map[kind][]string{}
 	var order []kind
 	for _, t := range r.Targets {
-		k := kind{t.Verdict, strings.Join(t.With, "\x00")}
+		k := kind{t.Verdict, strings.Join(t.With, "\x00"), causetext.OnTarget(r, t.Name)}
 		if names[k] == nil {
 			order = append(order, k)
 		}
@@ -49,7 +50,7 @@ func targets(r *analyzer.Report) string {
 	}
 	var lines []string
 	for _, k := range order {
-		l := "- " + mdsafe.Codes(names[k], 8, maxShown) + ": " + string(k.verdict)
+		l := "- " + mdsafe.Codes(names[k], 8, maxShown) + ": " + string(k.verdict) + k.causes
 		if with := packages[k]; len(with) > 0 {
 			l += ", with " + mdsafe.Codes(causetext.Installed(with), 8, 100)
 		}

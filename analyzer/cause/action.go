@@ -5,6 +5,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // action sets who has to act, a sentence about it, and whether the artifact may be shipped.
@@ -21,10 +22,23 @@ func (t *Text) action() {
 	}
 	c := t.cause
 	c.Actor, c.Action, c.Ship = x.Actor, capital(who+must+x.Do+"."), t.ship(x)
+	if affected := t.affected(x); affected != "" {
+		c.Action += " Affected: " + affected + "."
+	}
 	c.Undecided = t.undecided()
 	if c.Severity == result.Error && !c.Undecided && !t.kind.NotShipped && !t.artifact.Misnamed() {
-		c.Only = x.Only
+		c.Only, c.Unclaimed = x.Only, x.Unclaimed
 	}
+}
+
+// affected returns who sees the cause fail; "" if that is not known, or the sentence about shipping
+// or Cause.Fails says it.
+func (t *Text) affected(x Task) string {
+	if t.kind.NotShipped || t.undecided() || x.Only != "" || x.Today != "" || x.Works != "" ||
+		x.Because != "" {
+		return ""
+	}
+	return x.Affected
 }
 
 // ship says whether the artifact may be shipped. Of an error it never says that it may.
@@ -39,7 +53,10 @@ func (t *Text) ship(x Task) string {
 	case t.kind.NotShipped:
 		return ""
 	case t.undecided():
-		return "Whether this " + what + " may be shipped is not known: " + t.why() + "."
+		return "Whether this " + what + " may be shipped is not known: " + t.why() + t.toKnow() + "."
+	case t.cause.Severity == result.Error && x.Unclaimed:
+		return "Not for " + x.Only + ": pip does not install this " + what +
+			" there, since no tag claims it."
 	case t.cause.Severity == result.Error && x.Only != "":
 		return "Do not ship this " + what + " for " + x.Only + "."
 	case t.cause.Severity == result.Error && x.Today != "":
@@ -100,6 +117,19 @@ func (t *Text) why() string {
 	return "not everything was read"
 }
 
+// toKnow says how to find out whether the artifact may be shipped, after the reason why it is not
+// known; "" if the report says it where it names what was not read.
+func (t *Text) toKnow() string {
+	switch {
+	case len(t.report.Refused) > 0:
+		return " (compat check " + string(shellword.Quote(shellword.File(base(t.artifact.Path)))) +
+			" checks it with the versions that it requires)"
+	case t.unknown():
+		return " (name an index: --index-url or PIP_INDEX_URL)"
+	}
+	return ""
+}
+
 // promised reports whether the artifact fails only on the platform of a tag, and the user named
 // others.
 func (t *Text) promised() bool {
@@ -113,7 +143,7 @@ func (t *Text) promised() bool {
 // Unclaimed says that no tag of the wheel names the target, for Task.Because.
 func (t *Text) Unclaimed() string { return "its tags do not claim " + t.target() }
 
-// OnUnclaimed are the targets, which no tag of the wheel names, for Task.Only.
+// OnUnclaimed are the targets, which no tag of the wheel names, for Task.Only with Task.Unclaimed.
 func (t *Text) OnUnclaimed() string {
 	var names set[string]
 	for _, f := range t.all {
@@ -124,7 +154,7 @@ func (t *Text) OnUnclaimed() string {
 	if names.list == nil {
 		names.add(t.target())
 	}
-	return Listed(names.list, 3, 40, "platform") + ", which its tags do not claim"
+	return Listed(names.list, 3, 40, "platform")
 }
 
 // refusedByPip reports whether the artifact requires another version than the one that was checked.

@@ -60,7 +60,11 @@ func (t *Text) tooNewTitle() string {
 		return fmt.Sprintf("declares __glibc >=%s, but needs %s", target.LibcVersion, needs)
 	}
 	if tag := t.neededTag(); tag != "" && t.claimed() {
-		return fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
+		s := fmt.Sprintf("tagged %s, but needs %s", t.target(), tag)
+		if t.onlyExtinct() {
+			s += ", which every supported system has"
+		}
+		return s
 	}
 	switch f := t.First(); {
 	case ofMacOS(f):
@@ -114,8 +118,8 @@ func (t *Text) tooNewTask() Task {
 	case first == fix.KindSymver:
 		task.Do = "use older versions of the symbols below or build on an older system"
 	case t.refused():
-		task.Do = "build on an older system; pip does not install this one there"
-		task.Because, task.Only = t.Unclaimed(), t.OnUnclaimed()
+		task.Do = "build on an older system"
+		task.Because, task.Only, task.Unclaimed = t.Unclaimed(), t.OnUnclaimed(), true
 	case ofMacOS(t.First()):
 		task.Do = "build it for an older macOS (MACOSX_DEPLOYMENT_TARGET) or claim only newer ones"
 	case ofAndroid(t.First()):
@@ -125,6 +129,16 @@ func (t *Text) tooNewTask() Task {
 			" up at run time (GetProcAddress), so that it also works on older releases"
 	}
 	return task
+}
+
+// onlyExtinct reports whether the artifact fails only on systems that are no longer supported, so
+// that the cause is a warning.
+func (t *Text) onlyExtinct() bool {
+	target, err := platform.Lookup(t.First().Target, "")
+	return err == nil && target.Extinct() && t.cause.Severity != result.Error &&
+		!t.promised() && !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		return f.OnlyWith != "" || f.Version == "GLIBC_PRIVATE"
+	})
 }
 
 // tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own, and

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -151,6 +152,7 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 	}
 	slices.Sort(rules.list)
 	slices.Sort(targets.list)
+	c.Covers = g.kind.Covers
 	c.Rules, c.Targets = rules.list, append(c.Targets, targets.list...)
 	c.Objects, c.Symbols = g.counts(g.all)
 	c.Fixes, c.Together = fixes(g)
@@ -189,6 +191,12 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 		completed = append(completed, t.complete(x)...)
 	}
 	c.Fixes = completed
+	if c.Actor == result.Builder && g.artifact.wheel() && !c.Together { // what users can do, last
+		slices.SortStableFunc(c.Fixes, func(a, b result.CauseFix) int {
+			return cmp.Or(b.Clears-a.Clears, boolRank(b.Verified)-boolRank(a.Verified),
+				boolRank(a.Kind == fix.KindEnvironment)-boolRank(b.Kind == fix.KindEnvironment))
+		})
+	}
 	return c
 }
 

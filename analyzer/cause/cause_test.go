@@ -132,9 +132,10 @@ func excluded(target, title string) result.Finding {
 // A wheel whose tag excludes a platform keeps what its tag promises, but the platform was named.
 func TestShipExcluded(t *testing.T) {
 	c := report(excluded("rhel9", "RHEL 9")).Causes[0]
-	want := "Do not ship this wheel for RHEL 9, which its tags do not claim."
-	if c.Ship != want || len(c.Evidence) != 0 {
-		t.Errorf("ship %q, want %q; evidence %v", c.Ship, want, c.Evidence)
+	want := "Not for RHEL 9: pip does not install this wheel there, since no tag claims it."
+	if c.Ship != want || !c.Unclaimed || c.Only != "RHEL 9" || len(c.Evidence) != 0 {
+		t.Errorf("ship %q, want %q; only %q, unclaimed %v, evidence %v", c.Ship, want, c.Only,
+			c.Unclaimed, c.Evidence)
 	}
 }
 
@@ -763,5 +764,64 @@ func TestTagsInWheelAreChangedToo(t *testing.T) {
 	).Causes[0]
 	if len(c.Findings) != 2 || c.Fixes[0].Kind != fix.KindPlatformTag || c.Fixes[0].Clears != 2 {
 		t.Errorf("%d findings, fixes %+v", len(c.Findings), c.Fixes)
+	}
+}
+
+// bundling is about a library that auditwheel copies from a package of the system.
+func bundling(library, name string) result.Finding {
+	packages := fix.SystemPackages{With: fix.Apt, Names: []string{name}}
+	f := needs("w/a.so", library)
+	f.Severity = result.Error
+	f.Fixes = []fix.Fix{
+		{
+			Kind: fix.KindPatchelf, Title: fix.Titled("Bundle %s", fix.Library(library)),
+			Command:  "auditwheel repair widget-1.0-py3-none-manylinux2014_x86_64.whl",
+			Bundling: &fix.Bundling{With: fix.Auditwheel, System: &packages},
+		},
+		fix.Install(fix.Titled("Install %s", name), packages),
+		{Kind: fix.KindRebuild, Title: fix.Titled("Build without them")},
+	}
+	return f
+}
+
+// What auditwheel copies is installed first, in one command. What users can do comes last.
+func TestBundlingInstalls(t *testing.T) {
+	r := report(bundling("libone.so.1", "libone1"), bundling("libtwo.so.2", "libtwo2"))
+	if len(r.Causes) != 1 || len(r.Causes[0].Fixes) != 3 {
+		t.Fatalf("got %d causes: %+v", len(r.Causes), r.Causes)
+	}
+	c := r.Causes[0]
+	const want = "apt-get install libone1 libtwo2 && " +
+		"auditwheel repair widget-1.0-py3-none-manylinux2014_x86_64.whl"
+	if got := string(c.Fixes[0].Command); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if last := c.Fixes[2]; last.System == nil {
+		t.Errorf("the last fix is %q", last.Title.String())
+	}
+	if want := " Affected: systems without libone.so.1 and libtwo.so.2."; !strings.HasSuffix(c.Action, want) {
+		t.Errorf("got %q, want %q at the end", c.Action, want)
+	}
+}
+
+// The title of a warning says why it is none, if the same fault is an error for other tags.
+func TestOnlyExtinctSystemsFail(t *testing.T) {
+	f := tooNew("w/a.so", "memcpy", "libc.so.6", "GLIBC_2.14", "manylinux_2_17_x86_64")
+	f.Target, f.Severity = "manylinux_2_5_x86_64", result.Warning
+	r := result.New("test")
+	r.Artifacts = []result.Artifact{{Path: wheel, Kind: "wheel", Wheel: &result.Wheel{Name: "widget",
+		Version: "1.0", Tags: []string{"py3-none-manylinux_2_5_x86_64"}}}}
+	r.Targets = []result.Target{{Name: f.Target}}
+	f.Artifact = wheel
+	for severity, want := range map[result.Severity]string{
+		result.Warning: "tagged manylinux1, but needs manylinux2014, which every supported system has",
+		result.Error:   "tagged manylinux1, but needs manylinux2014",
+	} {
+		f.Severity = severity
+		r.Findings = []result.Finding{f}
+		cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
+		if got := r.Causes[0].Title; got != want {
+			t.Errorf("%s: got %q, want %q", severity, got, want)
+		}
 	}
 }

@@ -63,7 +63,7 @@ func (t *Text) limit(x result.CauseFix, name string) []result.CauseFix {
 	limit.Kind, limit.Command = fix.KindPin, shellword.Requirement(x.Requirement)
 	limit.Title = t.requiring("Require", x.Requirement)
 	limit.Cost = slices.Concat([]string{noOthers + name}, x.Cost, []string{newRelease})
-	x.Title = fix.Titled("Until such a wheel is published, users can install versions that work")
+	x.Title = fix.Titled("Install versions that work, until such a wheel is published")
 	x.Cost = append(x.Cost, everyUser)
 	return []result.CauseFix{limit, x}
 }

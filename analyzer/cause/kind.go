@@ -61,6 +61,8 @@ type Kind struct {
 	OfTags bool
 	// Apart is set if its findings are part of no other cause.
 	Apart bool
+	// Covers is set if the findings of other rules in its causes follow from what the title says.
+	Covers bool
 	// Owner is set if the libraries of its causes are also those that have the symbols.
 	Owner bool
 }
@@ -80,6 +82,12 @@ type Task struct {
 	// Only is what it must not be shipped for if it is an error: "Alpine 3.20", "systems without
 	// unixODBC", "use with torch 2.6.0"; "" = anything.
 	Only string
+	// Unclaimed is set if Only names platforms that no tag of the wheel claims, so that pip does not
+	// install it there.
+	Unclaimed bool
+	// Affected is who sees it fail: "macOS before 10.9", "systems without libSDL2-2.0.so.0"; "" = not
+	// known, or the platforms on which it fails.
+	Affected string
 }
 
 // Build returns the kind of causes that are titled by their rule, and about which the builder of

@@ -100,7 +100,8 @@ func TestSentences(t *testing.T) {
 		"a path on macOS": {
 			on("macosx_11_0_arm64", missing("/opt/lib/libown.dylib")),
 			"needs libown.dylib, which is neither bundled nor declared",
-			builder + "bundle this library or declare the package that provides it.",
+			builder + "bundle this library or declare the package that provides it. " +
+				"Affected: systems without libown.dylib.",
 		},
 		"no RUNPATH": {
 			unreachable("", fix.SetRunPath{}), "a.so does not find libown.so.1, which the wheel contains",

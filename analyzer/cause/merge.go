@@ -164,9 +164,11 @@ func (m *merged) add(g *group, f *result.Finding, x fix.Fix) {
 			m.objects.add(string(object))
 		}
 	}
-	if x.System != nil {
-		for _, name := range x.System.Names {
-			m.packages.add(name)
+	for _, of := range []*fix.SystemPackages{x.System, bundled(x)} {
+		if of != nil {
+			for _, name := range of.Names {
+				m.packages.add(name)
+			}
 		}
 	}
 	if x.Command != "" {
@@ -205,11 +207,24 @@ func (m *merged) fix() fix.Fix {
 		x.Command = x.System.Command()
 	case m.commands.list != nil:
 		x.Command = m.command()
+		if first := bundled(x); first != nil { // auditwheel copies what they install
+			all := fix.SystemPackages{With: first.With, Names: m.packages.list}
+			x.Command = all.Command() + " && " + x.Command
+		}
 	}
 	x.Cost = append([]string{}, m.costs.list[:min(len(m.costs.list), maxCosts)]...)
 	x.Verified = x.Verified && !m.open
 	x.Change = m.change()
 	return x
+}
+
+// bundled returns the packages with the libraries that a fix copies into a wheel; nil if it copies
+// none, or they are not known.
+func bundled(x fix.Fix) *fix.SystemPackages {
+	if x.Bundling == nil {
+		return nil
+	}
+	return x.Bundling.System
 }
 
 // retagging sets the tags, the title and the command of a fix for all wheels.

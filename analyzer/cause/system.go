@@ -136,7 +136,7 @@ var missing = &Kind{
 				Do:    "add " + plural(t.libraryCount(), "this library", "these libraries") + " to it",
 			}
 		}
-		return Task{Actor: result.Builder, Do: plural(t.libraryCount(),
+		return Task{Actor: result.Builder, Affected: t.without(), Do: plural(t.libraryCount(),
 			"bundle this library or declare the package that provides it",
 			"bundle these libraries or declare the packages that provide them")}
 	},
@@ -170,7 +170,18 @@ func (t *Text) declare() Task {
 	return Task{
 		Actor: result.Builder,
 		Do:    "declare the package that provides " + plural(t.libraryCount(), "it", "them"),
+
+		Affected: t.without(),
 	}
+}
+
+// without names the systems that do not have the libraries which a wheel neither contains nor
+// declares; "" for other artifacts.
+func (t *Text) without() string {
+	if !t.artifact.wheel() {
+		return ""
+	}
+	return "systems without " + t.Libraries()
 }
 
 // install is the advice to do what the cause asks for, since no version of a package helps.

@@ -38,6 +38,12 @@ func (t *Text) Report() *result.Report { return t.report }
 // Fixes are those of the cause.
 func (t *Text) Fixes() []result.CauseFix { return t.cause.Fixes }
 
+// Severity is that of the cause.
+func (t *Text) Severity() result.Severity { return t.cause.Severity }
+
+// Newest is the newest version that the findings name; "" if they name none.
+func (t *Text) Newest() string { return t.newest() }
+
 // SymbolCount is the number of symbols of the cause.
 func (t *Text) SymbolCount() int { return t.cause.Symbols }
 

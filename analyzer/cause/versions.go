@@ -64,12 +64,24 @@ var undeclared = &Kind{
 			what)
 	},
 	Task: func(t *Text) Task {
-		return Task{Actor: result.Builder, Do: "declare " + t.subject + " as a dependency"}
+		return Task{
+			Actor: result.Builder, Do: "declare " + t.subject + " as a dependency",
+			Affected: t.withoutPackage(),
+		}
 	},
 	Advice: func(t *Text, _ string) string {
 		return "Add " + t.subject + " to the packages of the environment."
 	},
 	Addition: true,
+}
+
+// withoutPackage names the environments that do not have the undeclared package. On Windows, others
+// also install its libraries for the system.
+func (t *Text) withoutPackage() string {
+	if ofWindows(t.First()) {
+		return t.without()
+	}
+	return "environments without " + t.subject
 }
 
 // undeclaredPackages is the kind of wheels that need several packages and do not declare them. The

@@ -24,13 +24,14 @@ var wrongLibc = &Kind{
 		task := Task{Actor: result.Builder, Do: "publish a build for " + t.subject}
 		switch {
 		case t.artifact.wheel() && !t.claimed():
-			task.Do = "publish another wheel, for " + t.subject + "; pip does not install this one there"
-			task.Because, task.Only = t.Unclaimed(), t.OnUnclaimed()
+			task.Do = "publish another wheel, for " + t.subject
+			task.Because, task.Only, task.Unclaimed = t.Unclaimed(), t.OnUnclaimed(), true
 		case t.firstFix() == fix.KindPlatformTag:
 			task.Do = "correct the tag or publish a build for " + t.subject
 		}
 		return task
 	},
+	Covers: true, // a build for the other one needs other libraries
 	// other libraries do not help, neither installed nor copied
 	Applicable: func(g *group, list []*merged) []*merged {
 		others := slices.DeleteFunc(slices.Clone(list), func(m *merged) bool {

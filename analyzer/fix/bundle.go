@@ -31,6 +31,9 @@ type Bundling struct {
 	Installed []string
 	// KeepTags is set if auditwheel keeps the file name of the wheel.
 	KeepTags bool
+	// System are the packages that have the libraries, to install before the program is run; nil if
+	// they are not known.
+	System *SystemPackages
 }
 
 // keepTags is the option of auditwheel for a wheel that keeps its file name.

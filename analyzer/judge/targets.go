@@ -256,7 +256,7 @@ func defaultTargets(f *facts.Artifact, others Providers, arch string) []Target {
 				continue
 			}
 			newest = p
-			if !Extinct(p) && !lacksSymbol(p, all, loaded) &&
+			if !p.Extinct() && !lacksSymbol(p, all, loaded) &&
 				!slices.ContainsFunc(loaded, func(a *facts.Artifact) bool {
 					return len(missingVersions(p, a, arch)) > 0
 				}) {
@@ -362,7 +362,7 @@ func TooOld(f *facts.Artifact, others Providers, targets []Target) []Lacking {
 			continue
 		}
 		for _, p := range slices.Backward(platform.All(arch)) {
-			if !slices.Contains(f.Libcs(arch), p.Libc) || p.Kind == platform.Policy || Extinct(p) ||
+			if !slices.Contains(f.Libcs(arch), p.Libc) || p.Kind == platform.Policy || p.Extinct() ||
 				slices.ContainsFunc(targets, func(t Target) bool { return t.Platform == p }) {
 				continue
 			}
@@ -479,21 +479,10 @@ func declared(f *facts.Artifact, arch string) *platform.Platform {
 		return nil
 	}
 	p, err := platform.Lookup("manylinux_"+strings.Replace(f.Glibc, ".", "_", 1), arch)
-	if err != nil || Extinct(p) {
+	if err != nil || p.Extinct() {
 		return nil
 	}
 	return p
-}
-
-// oldestSupported is the glibc version of the oldest platform that is still supported: CentOS
-// 7, which is manylinux2014.
-const oldestSupported = "2.17"
-
-// Extinct reports whether a platform is older than every supported system (manylinux1 and
-// manylinux2010). Errors that occur only there are warnings if the platform is from a tag.
-// Artifacts without a tag are not checked on such platforms unless the user specifies them.
-func Extinct(p *platform.Platform) bool {
-	return p.Libc == "glibc" && platform.Older(p.LibcVersion, oldestSupported)
 }
 
 // architectures returns the architectures of the objects; for a wheel, those that its tags

@@ -279,6 +279,17 @@ func OldestTag(tags []string, arch, libc string) (oldest *Platform) {
 	return oldest
 }
 
+// oldestSupported is the glibc version of the oldest platform that is still supported: CentOS
+// 7, which is manylinux2014.
+const oldestSupported = "2.17"
+
+// Extinct reports whether a platform is older than every supported system (manylinux1 and
+// manylinux2010). Errors that occur only there are warnings if the platform is from a tag.
+// Artifacts without a tag are not checked on such platforms unless the user specifies them.
+func (p *Platform) Extinct() bool {
+	return p.Libc == "glibc" && Older(p.LibcVersion, oldestSupported)
+}
+
 // Older reports whether a release of a libc or of CPython ("2.17", "3.9") is older than another
 // one. It is false if one of them cannot be parsed.
 func Older(a, b string) bool {

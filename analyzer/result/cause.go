@@ -25,16 +25,22 @@ type Cause struct {
 	Severity Severity `json:"severity"`
 	New      bool     `json:"new"` // the base does not have one of its findings
 	Actor    Actor    `json:"actor"`
-	Action   string   `json:"action"` // a sentence: who has to do what
-	Ship     string   `json:"ship"`   // a sentence: may the artifact be shipped; "" = unknown
+	// Action says who has to do what, and in a second sentence who is affected, if that is known.
+	Action string `json:"action"`
+	Ship   string `json:"ship"` // a sentence: may the artifact be shipped; "" = unknown
 	// Only is what an error forbids to ship the artifact for: "Alpine 3.20", "use with torch 2.6.0";
 	// "" = anything, or Ship does not forbid it.
 	Only string `json:"only,omitempty"`
+	// Unclaimed is set if Only names platforms that no tag of the wheel claims, so that pip does not
+	// install it there.
+	Unclaimed bool `json:"unclaimed,omitempty"`
 	// Undecided is set if it says that this is not known.
 	Undecided bool     `json:"undecided,omitempty"`
-	Rules     []string `json:"rules"`    // rules of its findings, sorted
-	Findings  []int    `json:"findings"` // indexes into Report.Findings, ascending
-	Artifact  string   `json:"artifact"` // path of its first artifact
+	Rules     []string `json:"rules"` // rules of its findings, sorted
+	// Covers is set if the findings of other rules than that of the title follow from what it says.
+	Covers   bool   `json:"covers,omitempty"`
+	Findings []int  `json:"findings"` // indexes into Report.Findings, ascending
+	Artifact string `json:"artifact"` // path of its first artifact
 	// File and Line are where the version of the package is pinned that has to change; "" and 0 for
 	// artifacts that are not packages of a lock or requirements file.
 	File    string   `json:"file,omitempty"`

@@ -103,14 +103,17 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 				Requirement: name}})
 		default:
 			f.Message = where + ", which is not in the " + kindName(p) + " or in macOS" + builtAt(m)
-			fixes = append(fixes, delocate(p,
-				fix.Titled("Bundle %s into the %s", path.Base(needed), kindName(p))),
+			bundle := delocate(p, fix.Titled("Bundle %s into the %s", path.Base(needed), kindName(p)))
+			fixes = append(fixes, bundle,
 				fix.Candidate{Fix: fix.Fix{Kind: fix.KindLinkFlag,
 					Last: true, Title: fix.Titled("Link the static library instead of %s",
 						path.Base(needed))}})
 			if name := formula(m); name != "" {
-				install := fix.Install(fix.Titled("Install Homebrew's package %s", name),
-					fix.SystemPackages{With: fix.Homebrew, Names: []string{name}})
+				packages := fix.SystemPackages{With: fix.Homebrew, Names: []string{name}}
+				if with := bundle.Fix.Bundling; with != nil {
+					with.System = &packages
+				}
+				install := fix.Install(fix.Titled("Install Homebrew's package %s", name), packages)
 				install.Last = true
 				fixes = append(fixes, fix.Candidate{Fix: install})
 			}

@@ -7,6 +7,8 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/machoobj"
+	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
 var minimumOSTooNew = &analyzer.Rule{
@@ -46,11 +48,39 @@ those are not reported.`,
 		"PyPA: Platform compatibility tags",
 	},
 	Cause: cause.Rule{
-		Kind: cause.Build("correct the tag or build it for an older system").AboutTags(),
+		Kind: &cause.Kind{
+			OfTags: true,
+			Short: func(t *cause.Text) string {
+				system, newest := minimumOS(t)
+				return "built for " + system + " " + newest
+			},
+			Task: func(t *cause.Text) cause.Task {
+				system, newest := minimumOS(t)
+				task := cause.Task{
+					Actor: result.Builder, Do: "correct the tag or build it for an older system",
+					Affected: system + " before " + newest,
+				}
+				if t.Severity() != result.Error {
+					task.Affected += ", if a file uses what older ones do not have"
+				}
+				return task
+			},
+		},
 	},
 	MacOS:   checkMinimumOS,
 	Android: checkMinimumAPI,
 	IOS:     checkMinimumIOS,
+}
+
+// minimumOS returns the system that files were built for, and the version: "macOS" and "10.9".
+func minimumOS(t *cause.Text) (system, version string) {
+	switch tag := platform.ParseTag(t.First().Target); {
+	case tag.Android() != nil:
+		return "Android", "API level " + t.Newest()
+	case tag.IOS() != nil:
+		return "iOS", t.Newest()
+	}
+	return "macOS", t.Newest()
 }
 
 func checkMinimumOS(p *analyzer.Pass) {

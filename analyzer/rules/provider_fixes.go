@@ -223,7 +223,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 		}})
 	} else if s.bundled(p, needed) {
 		out = append(out, repairing(p, fix.Titled("Bundle %s into the wheel (auditwheel copies from "+
-			"the system where it runs)", fix.Library(needed))))
+			"the system where it runs)", fix.Library(needed)), s.packagesOf(p)))
 	}
 	return out
 }
@@ -237,7 +237,7 @@ func repaired(p *analyzer.Pass, needed string) []fix.Candidate {
 	return []fix.Candidate{repairing(p, fix.Titled("If %s is installed on the build machine, or in "+
 		"LD_LIBRARY_PATH (as an absolute path), auditwheel repair copies it into the wheel. If it is "+
 		"built with the wheel, install it into the package too (CMake: install(TARGETS), "+
-		"INSTALL_RPATH $ORIGIN)", fix.Library(needed)))}
+		"INSTALL_RPATH $ORIGIN)", fix.Library(needed)), nil)}
 }
 
 // inPurelib reports whether an object is in a folder called purelib. auditwheel rejects such a
@@ -355,6 +355,16 @@ func (s *provider) installing(p *analyzer.Pass) []fix.Candidate {
 		return []fix.Candidate{
 			{Fix: fix.Fix{Kind: fix.KindEnvironment, Title: fix.Titled("Install %s", s.String())}},
 		}
+	}
+	return nil
+}
+
+// packagesOf returns the packages with the library on a machine that builds wheels for the
+// platform; nil if none are known.
+func (s *provider) packagesOf(p *analyzer.Pass) *fix.SystemPackages {
+	ecosystem := ecosystemOf(p.Platform)
+	if list := s.Packages(ecosystem); s.known && len(list) > 0 {
+		return &fix.SystemPackages{With: installers[ecosystem], Names: list}
 	}
 	return nil
 }

@@ -286,7 +286,7 @@ func packed(version string) []fix.Candidate {
 // onlyExtinct reports whether a platform is older than every supported one, and the oldest of those
 // has the import: such manylinux1 and manylinux2010 wheels work wherever they are installed.
 func onlyExtinct(p *platform.Platform, i elfobj.Import) bool {
-	if !analyzer.Extinct(p) {
+	if !p.Extinct() {
 		return false
 	}
 	living, err := platform.Lookup("manylinux_2_17", p.Arch)

@@ -155,16 +155,17 @@ var excludedByTag = &cause.Kind{
 	},
 	Task: func(t *cause.Text) cause.Task {
 		task := cause.Task{
-			Actor:   result.Builder,
-			Do:      "build on an older system; pip does not install this one there",
-			Because: t.Unclaimed(),
-			Only:    t.OnUnclaimed(),
+			Actor:     result.Builder,
+			Do:        "build on an older system",
+			Because:   t.Unclaimed(),
+			Only:      t.OnUnclaimed(),
+			Unclaimed: true,
 		}
 		switch fixes := t.Fixes(); {
 		case len(fixes) > 0 && fixes[0].Kind == fix.KindPlatformTag:
 			task.Do = "correct the tag"
 		case t.First().Library != "":
-			task.Do = "publish another wheel, for the other C library; pip does not install this one there"
+			task.Do = "publish another wheel, for the other C library"
 		}
 		return task
 	},

@@ -42,7 +42,7 @@ func checkTagTooHigh(p *analyzer.Pass) {
 		p.Platform.Libc != "glibc" {
 		return
 	}
-	if analyzer.Extinct(lower) {
+	if lower.Extinct() {
 		if lower, err = platform.Lookup("manylinux_2_17", p.Platform.Arch); err != nil {
 			return
 		}

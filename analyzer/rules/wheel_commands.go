@@ -164,14 +164,16 @@ func quoted(p string) shellword.Line {
 }
 
 // repairing returns the fix that bundles libraries into the wheel. The tag linux_ARCH has to be
-// replaced; to any other, auditwheel would add a second one.
-func repairing(p *analyzer.Pass, title fix.Title) fix.Candidate {
+// replaced; to any other, auditwheel would add a second one. system are the packages that have the
+// libraries, nil if they are not known.
+func repairing(p *analyzer.Pass, title fix.Title, system *fix.SystemPackages) fix.Candidate {
 	w := p.Facts.Wheel // nil if the file name is not a wheel's
 	with := &fix.Bundling{
 		With: fix.Auditwheel, Exclude: outside(p), Installed: ofPackages(p),
 		KeepTags: w != nil && !slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
 			return platform.ParseTag(t.Platform).WithoutLibc()
 		}),
+		System: system,
 	}
 	return fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindPatchelf, Title: title, Command: with.Command(quoted(p.Facts.Path)),

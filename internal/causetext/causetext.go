@@ -13,6 +13,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
@@ -119,8 +120,12 @@ type Part struct {
 	names []string
 }
 
-// Also returns the parts of a cause that its title is not about, one for each rule.
+// Also returns the parts of a cause that its title is not about, one for each rule; nil if they
+// follow from it.
 func Also(r *analyzer.Report, c *analyzer.Cause) (out []Part) {
+	if c.Covers {
+		return nil
+	}
 	seen := map[string]bool{MainRule(r, c): true}
 	for _, n := range c.Findings {
 		if n >= len(r.Findings) { // a page has only the first
@@ -252,9 +257,14 @@ func ShownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 	return 0
 }
 
-// Label is the word before fix i of a cause: "Fix", "And" or "Or".
+// Label is what fix i of a cause begins with: "Fix", "And" or "Or". What users can do until the
+// builder of an artifact has fixed it is no alternative to that: "For users".
 func Label(c *analyzer.Cause, i int) string {
+	ofUsers := c.Actor == result.Builder && strings.HasSuffix(c.Artifact, ".whl") && !c.Together &&
+		c.Fixes[i].Kind == fix.KindEnvironment
 	switch {
+	case ofUsers:
+		return "For users"
 	case i == 0:
 		return "Fix"
 	case c.Together:

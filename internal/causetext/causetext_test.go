@@ -119,3 +119,39 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// What users can do is no alternative to what the builder has to fix.
+func TestLabel(t *testing.T) {
+	c := &analyzer.Cause{Actor: result.Builder, Artifact: "w-1-py3-none-any.whl", Fixes: []analyzer.CauseFix{
+		{Fix: fix.Fix{Kind: fix.KindPatchelf}}, {Fix: fix.Fix{Kind: fix.KindRebuild}},
+		{Fix: fix.Fix{Kind: fix.KindEnvironment}},
+	}}
+	for i, want := range []string{"Fix", "Or", "For users"} {
+		if got := Label(c, i); got != want {
+			t.Errorf("fix %d: got %q, want %q", i, got, want)
+		}
+	}
+	c.Actor = result.Installer // who is the user
+	if got := Label(c, 2); got != "Or" {
+		t.Errorf("got %q, want %q", got, "Or")
+	}
+	c.Together = true
+	if got := Label(c, 1); got != "And" {
+		t.Errorf("got %q, want %q", got, "And")
+	}
+}
+
+// The findings of other rules are parts of a cause, unless they follow from what its title says.
+func TestAlso(t *testing.T) {
+	r := &analyzer.Report{Findings: []analyzer.Finding{
+		{Rule: "tag-excludes-platform"}, {Rule: "library-not-found", Headline: "needs libc.so.6"},
+	}}
+	c := &analyzer.Cause{Findings: []int{0, 1}}
+	if got := Also(r, c); len(got) != 1 || got[0].Text != "needs libc.so.6" {
+		t.Errorf("got %v", got)
+	}
+	c.Covers = true
+	if got := Also(r, c); got != nil {
+		t.Errorf("got %v", got)
+	}
+}

@@ -77,20 +77,26 @@ func forbidden(r *analyzer.Report, errors []*analyzer.Cause) string {
 		}
 		return errors[whole].Ship
 	}
+	unclaimed := !slices.ContainsFunc(errors, func(c *analyzer.Cause) bool { return !c.Unclaimed })
 	var uses []string
 	for _, c := range errors {
-		if !slices.Contains(uses, c.Only) {
-			uses = append(uses, c.Only)
+		use := c.Only
+		if c.Unclaimed && !unclaimed {
+			use += ", which its tags do not claim"
+		}
+		if !slices.Contains(uses, use) {
+			uses = append(uses, use)
 		}
 	}
-	s := "Do not ship " + these(r, errors) + " for "
-	if len(uses) > maxUses {
-		s += strings.Join(uses[:maxUses], "; for ") + "; and for " +
-			analyzer.Count(len(uses)-maxUses, "more use")
-	} else {
-		s += strings.Join(uses, "; for ")
+	list := strings.Join(uses[:min(len(uses), maxUses)], "; for ")
+	if n := len(uses) - maxUses; n > 0 {
+		list += "; and for " + analyzer.Count(n, "more use")
 	}
-	return s + elsewhere(r) + "."
+	if unclaimed { // that pip installs it elsewhere is no error
+		return "Not for " + list + ": pip does not install " + these(r, errors) +
+			" there, since no tag claims it" + elsewhere(r) + "."
+	}
+	return "Do not ship " + these(r, errors) + " for " + list + elsewhere(r) + "."
 }
 
 // maxUses limits the uses that a sentence names.
@@ -136,6 +142,8 @@ func these(r *analyzer.Report, causes []*analyzer.Cause) string {
 		}
 	}
 	switch {
+	case len(of) > 1 && len(of) < len(r.Artifacts):
+		return fmt.Sprintf("%d of these %s", len(of), analyzer.Count(len(r.Artifacts), noun))
 	case len(of) > 1:
 		return "these " + noun + "s"
 	case len(of) == 1 && len(r.Artifacts) > 1 && !r.Environment:
@@ -216,6 +224,10 @@ func Places(r *analyzer.Report, causes []int) string {
 // place says where a cause is removed, after a count. own is inArtifact.
 func place(c *analyzer.Cause, own string) string {
 	switch c.Actor {
+	case result.Builder:
+		if c.Unclaimed && (len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPlatformTag) {
+			return "to build for another platform"
+		}
 	case result.Installer:
 		if len(c.Fixes) > 0 && c.Fixes[0].Kind == fix.KindEnvironment {
 			return "to install on the user's machine"

@@ -14,6 +14,8 @@ import (
 func TestCountsNamePlaces(t *testing.T) {
 	builder := analyzer.Cause{Actor: result.Builder, Severity: analyzer.Error}
 	change := analyzer.Cause{Actor: result.Installer, Severity: analyzer.Error}
+	other := builder
+	other.Unclaimed = true
 	install := analyzer.Cause{Actor: result.Installer, Severity: analyzer.Warning,
 		Fixes: []analyzer.CauseFix{{Fix: fix.Fix{Kind: fix.KindEnvironment}}}}
 	for _, c := range []struct {
@@ -26,6 +28,8 @@ func TestCountsNamePlaces(t *testing.T) {
 			"nothing to fix in the wheel."},
 		{[]analyzer.Cause{builder, install}, "1 error and 1 warning: 1 thing to fix in the wheel " +
 			"(cause 1), 1 to install on the user's machine (cause 2)."},
+		{[]analyzer.Cause{other}, "1 error: 1 thing to build for another platform, nothing to fix in the " +
+			"wheel."},
 		{[]analyzer.Cause{change, builder, builder, builder, change}, "5 errors: 2 things to change " +
 			"where it is installed (causes 1 and 5), 3 to fix in the wheel (causes 2 to 4)."},
 	} {
@@ -47,6 +51,10 @@ func TestShip(t *testing.T) {
 			Ship: "Do not ship this wheel for " + only + "."}
 	}
 	whole := analyzer.Cause{New: true, Severity: analyzer.Error, Ship: no}
+	unclaimed := of("Alpine 3.20")
+	unclaimed.Unclaimed = true
+	other := of("RHEL 7")
+	other.Unclaimed = true
 	may := analyzer.Cause{New: true, Severity: analyzer.Warning, Ship: "This wheel may be shipped."}
 	old := analyzer.Cause{Severity: analyzer.Error, Ship: no}
 	for want, causes := range map[string][]analyzer.Cause{
@@ -54,6 +62,12 @@ func TestShip(t *testing.T) {
 		"Do not ship this wheel for Alpine 3.20.": {of("Alpine 3.20"), may, old},
 		"Do not ship this wheel for Alpine 3.20; for use with torch 2.": {
 			of("Alpine 3.20"), of("use with torch 2"),
+		},
+		"Not for Alpine 3.20; for RHEL 7: pip does not install this wheel there, since no tag claims it.": {
+			unclaimed, other, may,
+		},
+		"Do not ship this wheel for Alpine 3.20, which its tags do not claim; for use with torch 2.": {
+			unclaimed, of("use with torch 2"),
 		},
 		no: {of("Alpine 3.20"), whole},
 		"No error is new, but the base has errors.": {may, old},

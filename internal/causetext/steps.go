@@ -104,7 +104,8 @@ func (w *stepWriter) step(i, j int) Step {
 			if w.ahead {
 				which = "compat fix command"
 			}
-			out.Remark = fmt.Sprintf("The %s of cause %d does this too.", which, w.planned)
+			out.Remark = sentences(fmt.Sprintf("The %s of cause %d does this too.", which, w.planned),
+				w.once(nextBuild(x.Fix)))
 			return out
 		}
 		w.planned = i + 1
@@ -148,16 +149,18 @@ func (w *stepWriter) step(i, j int) Step {
 func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string {
 	s := string(command) + " "
 	if strings.Contains(s, writes) {
-		return w.once("The corrected wheel is written to the folder " + fix.Fixed + ".")
+		return sentences(w.once("The corrected wheel is written to the folder "+fix.Fixed+"."),
+			w.repeated(s), w.once(nextBuild(x.Fix)))
 	}
 	if x.Bundling != nil && x.Bundling.With != "" {
+		where := string(x.Bundling.With) + " writes to the folder " + fix.Wheelhouse + "."
 		if x.Bundling.With == fix.Delocate {
-			return "The command changes the wheel in place."
+			where = "The command changes the wheel in place."
 		}
-		return w.once(string(x.Bundling.With) + " writes to the folder " + fix.Wheelhouse + ".")
+		return sentences(w.once(where), w.once(nextBuild(x.Fix)))
 	}
 	if len(x.Retags) > 0 {
-		return w.once("The command replaces the file.")
+		return sentences(w.once("The command replaces the file."), w.once(nextBuild(x.Fix)))
 	}
 	if !strings.Contains(s, inPlace) || strings.Contains(s, " --write ") ||
 		strings.Contains(s, " --in-place ") {
@@ -166,9 +169,20 @@ func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string 
 	return "The command changes the file in place; with --dry-run it only prints the change."
 }
 
+// repeated says why a command has packages that were given; "" if it has none.
+func (w *stepWriter) repeated(command string) string {
+	if !strings.Contains(command, " --with ") {
+		return ""
+	}
+	return w.once("It checks the result with what --with gave.")
+}
+
+// sentences joins those that are not empty.
+func sentences(all ...string) string { return strings.Join(NonEmpty(all...), " ") }
+
 // once returns a sentence that was not said before, or "".
 func (w *stepWriter) once(sentence string) string {
-	if w.said[sentence] {
+	if sentence == "" || w.said[sentence] {
 		return ""
 	}
 	w.said[sentence] = true

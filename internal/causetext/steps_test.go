@@ -98,9 +98,12 @@ func TestSteps(t *testing.T) {
 			causes: []analyzer.Cause{one("bundle", bundled(fix.Auditwheel), bundled(fix.Delvewheel),
 				bundled(fix.Delocate), bundled(fix.Auditwheel))},
 			want: [][]Step{{
-				{"not tried", two[1:], "auditwheel writes to the folder wheelhouse."},
-				{"not tried", two[1:], "delvewheel writes to the folder wheelhouse."},
-				{"not tried", two[1:], "The command changes the wheel in place."},
+				{"not tried", two[1:], "auditwheel writes to the folder wheelhouse. For the next build, " +
+					"run auditwheel after it."},
+				{"not tried", two[1:], "delvewheel writes to the folder wheelhouse. For the next build, " +
+					"run delvewheel after it."},
+				{"not tried", two[1:], "The command changes the wheel in place. For the next build, run " +
+					"delocate-wheel after it."},
 				{"not tried", two[1:], ""},
 			}},
 		},

@@ -95,7 +95,7 @@ func markdownTargets(r *analyzer.Report) string {
 		if i == maxListed {
 			return b + fmt.Sprintf("- and %d more\n", len(r.Targets)-i)
 		}
-		b += "- " + mdsafe.Code(t.Name, 200) + ": " + string(t.Verdict)
+		b += "- " + mdsafe.Code(t.Name, 200) + ": " + string(t.Verdict) + causetext.OnTarget(r, t.Name)
 		if len(t.With) > 0 {
 			b += ", with " + mdsafe.Codes(causetext.Installed(t.With), 20, 100)
 		}

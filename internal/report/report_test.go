@@ -804,6 +804,28 @@ func TestPackagesOfACause(t *testing.T) {
 	}
 }
 
+// The last line fits, and says why imports are undecided.
+func TestLastLineHasTheReason(t *testing.T) {
+	imports := analyzer.Accounting{Imports: 6301}
+	imports.Undecide("not-found", "libwith-a-long-name-of-its-own.so.2", 600)
+	imports.Undecide("not-read", "libother.so.1", 62)
+	r := &analyzer.Report{
+		Verdict:   analyzer.Compatible,
+		Artifacts: []analyzer.Artifact{{Path: "a.so", Objects: 11, Imports: 6301, Accounting: &imports}},
+	}
+	for width, want := range map[int]string{
+		200: "no causes, 6,301 imports, 11 objects; 662 of 6,301 imports undecided: " +
+			"libwith-a-long-name-of-its-own.so.2 was not found and 1 more reason",
+		100: "no causes, 6,301 imports, 11 objects; 662 undecided: libwith-a-long-n…-of-its-own.so.2 " +
+			"was not found",
+	} {
+		p := &textPrinter{report: r, width: width}
+		if got := p.last(); got != want {
+			t.Errorf("%d columns: got %q, want %q", width, got, want)
+		}
+	}
+}
+
 func TestCauseOfSeveralWheels(t *testing.T) {
 	r := analyzer.NewReport("1.0")
 	r.Verdict, r.Outcome = analyzer.Incompatible, analyzer.OutcomeFail

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -89,7 +90,7 @@ func moreRows(n int, noun string) textLine {
 	}
 	return textLine{
 		text: fmt.Sprintf("   and %s%s (--verbose)", what, analyzer.Count(n, "more "+noun)),
-		rank: whoRank,
+		rank: moreRowsRank,
 		rows: n,
 		noun: noun,
 	}
@@ -101,10 +102,11 @@ const rowPlatform = "platform"
 const (
 	always = iota
 	firstFixRank
+	whoRank
 	evidenceRank
 	platformRank
 	placeRank
-	whoRank
+	moreRowsRank
 	blankRank
 	otherFixRank
 	moreEvidenceRank
@@ -560,21 +562,48 @@ func (p *textPrinter) last() string {
 		return fmt.Sprintf("%s; %s of %s undecided: %s", line, grouped(all.Undecided),
 			number(all.Imports, "import"), strings.Join(why, ", "))
 	}
+	first := grouped(all.Undecided) + " undecided: " + why[0]
 	if n := len(why) - 1; n > 0 {
 		why[0] += " and " + analyzer.Count(n, "more reason")
 	}
 	// The longest that fits into one line.
-	short := fmt.Sprintf("%s; %s undecided", line, grouped(all.Undecided))
+	undecided := grouped(all.Undecided) + " undecided: " + why[0]
 	for _, full := range []string{
 		fmt.Sprintf("%s; %s of %s undecided: %s", line, grouped(all.Undecided),
 			number(all.Imports, "import"), why[0]),
-		short + ": " + why[0],
+		line + "; " + undecided,
+		p.briefCounts() + "; " + undecided,
+		p.briefCounts() + "; " + first,
 	} {
 		if length(full) <= p.width {
 			return full
 		}
 	}
-	return short
+	// A long name loses its middle.
+	u := all.Why[0]
+	u.Library = path.Base(u.Library)
+	line = p.briefCounts() + "; " + grouped(all.Undecided) + " undecided: "
+	room := p.width - length(line) - length(mdsafe.Visible(u.String())) + length(u.Library)
+	u.Library = fit(u.Library, room)
+	return clip(line+mdsafe.Visible(u.String()), p.width)
+}
+
+// briefCounts is counts without what is affected: "3 causes, 6,301 imports, 11 objects".
+func (p *textPrinter) briefCounts() string {
+	causes := "no causes"
+	if n := len(p.report.Causes); n > 0 {
+		causes = number(n, "cause")
+	}
+	return fmt.Sprintf("%s, %s, %s", causes, number(imports(p.report), "import"),
+		number(objects(p.report), "object"))
+}
+
+// imports returns how many symbols the objects of a report import.
+func imports(r *analyzer.Report) (n int) {
+	for _, a := range r.Artifacts {
+		n += a.Imports
+	}
+	return n
 }
 
 // counts is the part of the last line about what was found.
@@ -585,7 +614,7 @@ func (p *textPrinter) counts() string {
 		place
 		name, version string
 	}
-	imports, concerned := map[symbol]bool{}, map[place]bool{}
+	affected, concerned := map[symbol]bool{}, map[place]bool{}
 	for _, c := range r.Causes {
 		for _, i := range c.Findings {
 			f := &r.Findings[i]
@@ -594,16 +623,13 @@ func (p *textPrinter) counts() string {
 				concerned[at] = true
 			}
 			if f.Symbol != "" {
-				imports[symbol{at, f.Symbol, f.Version}] = true
+				affected[symbol{at, f.Symbol, f.Version}] = true
 			}
 		}
 	}
-	total := 0
-	for _, a := range r.Artifacts {
-		total += a.Imports
-	}
+	total := imports(r)
 	if len(r.Causes) == 0 {
-		return fmt.Sprintf("no causes, %s, %s", number(total, "import"), number(objects(r), "object"))
+		return p.briefCounts()
 	}
 	n := max(objects(r), len(concerned))
 	in, have := grouped(len(concerned))+" of "+number(n, "object"), "have"
@@ -614,14 +640,14 @@ func (p *textPrinter) counts() string {
 		in = "all " + number(n, "object")
 	}
 	switch {
-	case len(imports)+total == 0:
+	case len(affected)+total == 0:
 		return fmt.Sprintf("%s in %s, which %s no imports", number(len(r.Causes), "cause"), in, have)
-	case len(imports) == 0:
+	case len(affected) == 0:
 		return fmt.Sprintf("%s in %s; %s checked", number(len(r.Causes), "cause"), in,
 			number(total, "import"))
 	}
 	return fmt.Sprintf("%s; %s of %s and %s are affected", number(len(r.Causes), "cause"),
-		grouped(len(imports)), number(total, "import"), in)
+		grouped(len(affected)), number(total, "import"), in)
 }
 
 // number returns a count with its noun and thousands separators: "3,412 imports".

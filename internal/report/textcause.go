@@ -26,7 +26,7 @@ func (p *textPrinter) block(i int) []textLine {
 	several := func() {
 		if len(p.report.Artifacts) > 1 && !p.report.Environment {
 			in := causetext.In(p.report, c, func(a string) string { return mdsafe.Visible(path.Base(a)) })
-			add(placeRank, "   ", "      ", in)
+			add(firstFixRank, "   ", "      ", in)
 		}
 	}
 	if single {
@@ -79,7 +79,7 @@ func (p *textPrinter) block(i int) []textLine {
 		case j > 0:
 			rank = moreEvidenceRank
 		case c.Symbols == 0: // the title has the first libraries
-			rank = placeRank
+			rank = moreEvidenceRank
 		}
 		out = append(out, textLine{text: "   " + row, rank: rank, row: j > 0, noun: noun, evidence: true})
 	}
@@ -114,15 +114,14 @@ func (p *textPrinter) block(i int) []textLine {
 // fix that was printed as the first one of another cause is only referred to.
 func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	c := &p.report.Causes[cause]
-	rank, label := firstFixRank, "fix"
-	if i > 0 {
-		rank, label = otherFixRank, "or"
-		if c.Together {
-			rank, label = firstFixRank, "and"
-		}
+	label := causetext.Label(c, i)
+	label = strings.ToLower(label[:1]) + label[1:]
+	rank := firstFixRank
+	if i > 0 && !c.Together {
+		rank = otherFixRank
 	}
 	step := p.steps.Of(cause, i)
-	brief := p.brief && label == "or" || p.terse
+	brief := p.brief && rank == otherFixRank || p.terse
 	title := mdsafe.Visible(x.Title.String())
 	if n := causetext.ShownBefore(p.report, cause, x); n > 0 {
 		too, state := "", step.State

@@ -88,7 +88,7 @@ func TestPictures(t *testing.T) {
 		{"one-dark", "a1", "pow@GLIBC_2.29", browser.View{Width: 900, Dark: true}, 1600},
 		{"one-print", "a1", "pow@GLIBC_2.29", browser.View{Width: 700, Print: true}, 2600},
 		{"five", "a5", "5 wheels", browser.View{Width: 900}, 4500},
-		{"five-phone", "a5", "5 wheels", browser.View{Width: 390}, 8000},
+		{"five-phone", "a5", "5 wheels", browser.View{Width: 390}, 8200},
 		{"sixty", "60", "60 wheels", browser.View{Width: 900}, 3600},
 		{"sixty-phone", "60", "60 wheels", browser.View{Width: 390}, 6500},
 		{"findings", "10", "many_0000@GLIBC_2.38", browser.View{Width: 900}, 1600},

@@ -354,7 +354,7 @@ func (p *plan) open(ctx context.Context, scratch, file string) {
 	}
 }
 
-// installs matches commands that install something, which are not run.
+// installs matches steps that install something, which are not run.
 var installs = regexp.MustCompile(`^(sudo |pip3? |python\S* -m pip |uv |apt|conda |brew |dnf |yum |` +
 	`apk |export |CIBW|docker )`)
 
@@ -380,11 +380,17 @@ func (p *plan) printed(ctx context.Context, scratch, file string) error {
 			tried[x.Command] = tried[x.Command] || x.Verified
 		}
 	}
-	for n, c := range all {
-		if c == "" || slices.Contains(all[:n], c) || installs.MatchString(c) ||
-			!strings.Contains(c, ".whl") {
+	done := map[string]bool{}
+	for _, c := range all {
+		if installs.MatchString(c) && !done[c] { // what a bundler copies, for example
+			_, rest, _ := strings.Cut(c, " && ")
+			tried[rest] = tried[rest] || tried[c]
+			c = rest
+		}
+		if done[c] || installs.MatchString(c) || !strings.Contains(c, ".whl") {
 			continue
 		}
+		done[c] = true
 		p.commands = append(p.commands, c)
 		if out, err := program(ctx, dir, nil, "bash", "-e", "-c", c); err != nil {
 			p.failed = append(p.failed, fmt.Sprintf("%s: %v: %s", c, err, tail(out)))

@@ -1,0 +1,32 @@
+package causetext
+
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/platform"
+)
+
+// nextBuild says what the build of a wheel needs so that the next one is right without the fix: a
+// sentence, or "" if the title or the cost of the fix says it.
+func nextBuild(x fix.Fix) string {
+	const next = "For the next build, "
+	if x.Bundling != nil && x.Bundling.With != "" {
+		return next + "run " + string(x.Bundling.With) + " after it."
+	}
+	if len(x.Retags) > 0 {
+		to := x.Retags[0].To.Platform
+		tag := platform.ParseTag(to)
+		switch {
+		case tag.System == platform.TagMacOS:
+			return next + fmt.Sprintf("set MACOSX_DEPLOYMENT_TARGET=%d.%d.", tag.Version[0], tag.Version[1])
+		case tag.System == platform.TagLinux && to != "":
+			return next + "use auditwheel repair --plat."
+		}
+		return next + "set these tags there too."
+	}
+	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
+		return next + "change the sources too."
+	}
+	return ""
+}

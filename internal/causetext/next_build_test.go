@@ -1,0 +1,32 @@
+package causetext
+
+import (
+	"testing"
+
+	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+)
+
+func TestNextBuild(t *testing.T) {
+	retag := func(to pkgmeta.Tag) fix.Fix {
+		return fix.Fix{Kind: fix.KindPlatformTag, Retags: []fix.Retagging{{To: to}}}
+	}
+	for want, x := range map[string]fix.Fix{
+		"For the next build, run auditwheel after it.": {
+			Kind: fix.KindPatchelf, Bundling: &fix.Bundling{With: fix.Auditwheel},
+		},
+		"For the next build, set MACOSX_DEPLOYMENT_TARGET=10.9.": retag(
+			pkgmeta.Tag{Platform: "macosx_10_9_universal2"}),
+		"For the next build, use auditwheel repair --plat.": retag(
+			pkgmeta.Tag{Platform: "manylinux_2_24_x86_64"}),
+		"For the next build, set these tags there too.": retag(pkgmeta.Tag{Python: "cp310"}),
+		"For the next build, change the sources too.": {
+			Kind: fix.KindPin, Requirement: "numpy<2",
+		},
+		"": {Kind: fix.KindPatchelf}, // its cost says it
+	} {
+		if got := nextBuild(x); got != want {
+			t.Errorf("%s: got %q, want %q", x.Kind, got, want)
+		}
+	}
+}
