@@ -29,7 +29,7 @@ type Matrix struct {
 type MatrixRow struct {
 	Artifact string             `json:"artifact"`
 	Results  []analyzer.Verdict `json:"results"`
-	Causes   []string           `json:"causes,omitempty"` // IDs, where it fails; "" elsewhere
+	Causes   []string           `json:"causes,omitempty"` // IDs, where it fails or warns; "" elsewhere
 }
 
 // matrixOf returns the matrix of a report. It is empty unless there are several pairs.
@@ -44,12 +44,12 @@ func matrixOf(r *analyzer.Report) (m Matrix) {
 		return m
 	}
 	m.Platforms = names[:min(len(names), maxMatrixColumns)]
-	failed := failures(r)
+	at := occurrences(r)
 	for i := range r.Artifacts[:min(len(r.Artifacts), maxMatrixRows)] {
 		a := &r.Artifacts[i]
 		row := MatrixRow{Artifact: a.Path}
 		for _, name := range m.Platforms {
-			result, id := resultOn(r, a, name, failed)
+			result, id := resultOn(r, a, name, at)
 			row.Results, row.Causes = append(row.Results, result), append(row.Causes, id)
 		}
 		m.Rows = append(m.Rows, row)
@@ -67,9 +67,13 @@ func matrix(m Matrix) g.Node {
 	for _, row := range m.Rows {
 		cells := g.Group{h.Th(g.Attr("scope", "row"), code(base(row.Artifact)))}
 		for i, v := range row.Results {
-			sign := cell(v)
-			if i < len(row.Causes) && row.Causes[i] != "" {
-				sign = h.A(h.Href("#"+row.Causes[i]), sign)
+			cause := ""
+			if i < len(row.Causes) {
+				cause = row.Causes[i]
+			}
+			sign := cell(v, cause != "")
+			if cause != "" {
+				sign = h.A(h.Href("#"+cause), sign)
 			}
 			cells = append(cells, h.Td(sign))
 		}
@@ -80,8 +84,8 @@ func matrix(m Matrix) g.Node {
 		head = append(head, h.Th(g.Attr("scope", "col"), whole(column(name))))
 	}
 	out := g.Group{
-		h.P(h.Class("mark"), g.Text("✗ fails, and leads to its cause; ✓ works; ? could not be "+
-			"checked; – was not checked there.")),
+		h.P(h.Class("mark"), g.Text("✗ fails, and leads to its cause; ! works, with a warning; ✓ works; "+
+			"? could not be checked; – was not checked there.")),
 		scrolled("Artifacts and platforms", h.Table(h.Class("matrix"), Rows(
 			h.THead(h.Tr(head)), h.TBody(rows)))),
 	}
@@ -100,28 +104,31 @@ func column(name string) string {
 	return platform.Title(name)
 }
 
-// failure is an artifact that fails on a platform: by its name in Target.Name, or by its title.
-type failure struct{ artifact, on string }
+// occurrence is a severity and an artifact that has findings of it on a platform: by its name in
+// Target.Name, or by its title.
+type occurrence struct {
+	severity     analyzer.Severity
+	artifact, on string
+}
 
-// failures returns the ID of the first cause of the errors of a report, by where they occur. A
-// cause without platforms occurs on all of them, which is the empty string.
-func failures(r *analyzer.Report) map[failure]string {
-	out := map[failure]string{}
+// occurrences returns the ID of the first cause of the findings of a report, by where they occur. A
+// cause of errors without platforms, and a warning without one, occur on all of them, which is the
+// empty string.
+func occurrences(r *analyzer.Report) map[occurrence]string {
+	out := map[occurrence]string{}
 	for _, c := range r.Causes {
-		add := func(artifact, on string) {
-			if _, ok := out[failure{artifact, on}]; !ok {
-				out[failure{artifact, on}] = c.ID
-			}
-		}
 		for _, f := range findingsOf(r, &c) {
-			if f.Severity != analyzer.Error {
-				continue
+			add := func(on string) {
+				at := occurrence{f.Severity, f.Artifact, on}
+				if _, ok := out[at]; !ok {
+					out[at] = c.ID
+				}
 			}
 			for _, on := range slices.Concat(c.Fails, f.On, []string{f.Target}) {
-				add(f.Artifact, on)
+				add(on)
 			}
-			if len(c.Fails) == 0 {
-				add(f.Artifact, "")
+			if len(c.Fails) == 0 && f.Severity == analyzer.Error {
+				add("")
 			}
 		}
 	}
@@ -129,40 +136,48 @@ func failures(r *analyzer.Report) map[failure]string {
 }
 
 // resultOn returns the result of an artifact on a platform, which is one only where the artifact
-// was checked, and the ID of the cause where it fails. An artifact that could not be read is on
-// none.
+// was checked, and the ID of the cause where it fails or warns. An artifact that could not be read
+// is on none.
 func resultOn(
-	r *analyzer.Report, a *analyzer.Artifact, on string, failed map[failure]string,
+	r *analyzer.Report, a *analyzer.Artifact, on string, at map[occurrence]string,
 ) (analyzer.Verdict, string) {
+	cause := func(s analyzer.Severity) string {
+		for _, name := range []string{on, platform.Title(on), ""} {
+			if id, ok := at[occurrence{s, a.Path, name}]; ok {
+				return id
+			}
+		}
+		return ""
+	}
 	checked := slices.Contains(a.Targets, on)
 	if !checked && a.Targets != nil {
 		return analyzer.NotJudged, ""
 	}
-	for _, name := range []string{on, platform.Title(on), ""} {
-		if id, ok := failed[failure{a.Path, name}]; ok {
-			return analyzer.Incompatible, id
-		}
+	if id := cause(analyzer.Error); id != "" {
+		return analyzer.Incompatible, id
 	}
 	if !r.Complete(a.Path) {
 		return analyzer.Unchecked, ""
 	}
 	if checked {
-		return analyzer.Compatible, ""
+		return analyzer.Compatible, cause(analyzer.Warning)
 	}
 	return analyzer.NotJudged, ""
 }
 
-// cell returns a sign for a result.
-func cell(v analyzer.Verdict) g.Node {
+// cell returns a sign for a result, which has a cause where it fails or warns.
+func cell(v analyzer.Verdict, caused bool) g.Node {
 	mark := func(class, sign, text string) g.Node {
 		return h.Span(h.Class(class), h.Aria("label", text), h.Role("img"), h.Title(text), g.Text(sign))
 	}
-	switch v {
-	case analyzer.Incompatible:
+	switch {
+	case v == analyzer.Incompatible:
 		return mark("incompatible", "✗", "incompatible")
-	case analyzer.Unchecked:
+	case v == analyzer.Unchecked:
 		return mark("unchecked", "?", "could not be checked")
-	case analyzer.Compatible:
+	case v == analyzer.Compatible && caused:
+		return mark("warning", "!", "compatible, with a warning")
+	case v == analyzer.Compatible:
 		return mark("compatible", "✓", "compatible")
 	}
 	return mark("none", "–", "not checked")

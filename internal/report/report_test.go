@@ -596,10 +596,12 @@ func TestMatrix(t *testing.T) {
 		{Severity: analyzer.Error, Artifact: "dist/a.whl", Target: "debian11"},
 		{Severity: analyzer.Error, Artifact: "dist/c.whl", Target: "debian12/aarch64"},
 		{Severity: analyzer.Warning, Artifact: "dist/b.whl", Target: "debian11"},
+		{Severity: analyzer.Warning, Artifact: "dist/a.whl", Target: "debian12"},
 	}
 	r.Causes = []analyzer.Cause{
-		{Findings: []int{0, 2}, Fails: []string{"Debian 11"}},
-		{Findings: []int{1, 99}, Fails: []string{"Debian 12"}}, // 99 does not exist
+		{ID: "one", Findings: []int{0, 2}, Fails: []string{"Debian 11"}},
+		{ID: "two", Findings: []int{1, 99}, Fails: []string{"Debian 12"}}, // 99 does not exist
+		{ID: "three", Findings: []int{3}},
 	}
 	r.Unread = []analyzer.Unread{{Path: "d.so", Reason: "it is damaged"}}
 	var b bytes.Buffer
@@ -609,7 +611,7 @@ func TestMatrix(t *testing.T) {
 	got := regexp.MustCompile(`<[^>]*>`).ReplaceAllString(b.String(), " ")
 	got = strings.Join(strings.Fields(got), " ")
 	_, got, _ = strings.Cut(got, "was not checked there. ")
-	if want := "artifact Debian 11 Debian 12 Debian 12 aarch64 a.whl ✗ ✓ – b.whl – ✓ – c.whl – – ✗ d.so ? ? ? " +
+	if want := "artifact Debian 11 Debian 12 Debian 12 aarch64 a.whl ✗ ! – b.whl – ✓ – c.whl – – ✗ d.so ? ? ? " +
 		"empty.zip – – –"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
