@@ -175,9 +175,13 @@ func repairing(p *analyzer.Pass, title fix.Title, system *fix.SystemPackages) fi
 		}),
 		System: system,
 	}
+	cost := []string{"a larger wheel"}
+	if with.KeepTags { // although what is copied is of another system than that of the tag
+		cost = append(cost, "a newer tag, if that system is newer than the tag")
+	}
 	return fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindPatchelf, Title: title, Command: with.Command(quoted(p.Facts.Path)),
-		Bundling: with, Cost: []string{"a larger wheel"},
+		Bundling: with, Cost: cost,
 	}}
 }
 
