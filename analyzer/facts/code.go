@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"bytes"
 	"io"
 	"strings"
 
@@ -14,16 +15,46 @@ import (
 type codeSample struct {
 	density processor.Density
 	calls   cython.Calls
+	named   bool   // names of symbols precede the code
+	warns   bool   // and among them is that of the function with which Cython compares sizes
+	kept    []byte // the end of what precedes the code
 }
+
+// A name that nearly all objects import or define, and the beginning of those with which modules of
+// Cython report that the size of a type has changed: PyErr_WarnEx, and PyErr_WarnFormat.
+var (
+	finalize = []byte("__cxa_finalize")
+	warning  = []byte("PyErr_Warn")
+)
+
+// Before implements unpack.Preceded. It searches the names of symbols for those that an object has
+// if it compares the sizes of types.
+func (s *codeSample) Before(p []byte) {
+	both := append(s.kept, p[:min(len(p), len(finalize))]...)
+	for _, text := range [][]byte{both, p} {
+		s.named = s.named || bytes.Contains(text, finalize)
+		s.warns = s.warns || bytes.Contains(text, warning)
+	}
+	s.kept = append(both[:0], p[max(0, len(p)-len(finalize)):]...)
+}
+
+// examines reports whether calls are searched. They are not if the names of symbols were read and
+// show that there is none that matters. See readCalls for an object whose names are elsewhere too.
+func (s *codeSample) examines() bool { return !s.named || s.warns }
 
 // Write implements unpack.Sampler. It never fails.
 func (s *codeSample) Write(p []byte) (int, error) {
+	if !s.examines() {
+		return s.density.Write(p)
+	}
 	_, _ = s.density.Write(p)
 	return s.calls.Write(p)
 }
 
 // Enough implements unpack.Sampler.
-func (s *codeSample) Enough() bool { return s.density.Enough() && s.calls.Enough() }
+func (s *codeSample) Enough() bool {
+	return s.density.Enough() && (!s.examines() || s.calls.Enough())
+}
 
 // Error texts of the function with which modules of Cython import types, of the releases since 0.28
 // and of earlier ones.
@@ -65,7 +96,8 @@ func readTypes(
 }
 
 // readCalls returns the calls in the code of an object that may import a type. It reads only what
-// is stored of it, or what would be.
+// is stored of it, or what would be. If its code was not examined, all is read: then the object is
+// inflated again.
 func readCalls(f *unpack.File) (out []cython.Call) {
 	h, err := elfobj.ReadHead(f.Content, f.Size, nil)
 	if err != nil {
@@ -82,7 +114,7 @@ func readCalls(f *unpack.File) (out []cython.Call) {
 		out = append(out, c.At(s.Addr+from-s.Offset)...)
 	}
 	var sample *cython.Calls
-	if s, _ := f.Skimmed.(*codeSample); s != nil {
+	if s, _ := f.Skimmed.(*codeSample); s != nil && s.examines() {
 		sample = &s.calls
 	} else if f.Sample != nil {
 		sample = &cython.Calls{}

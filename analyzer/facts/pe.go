@@ -75,15 +75,21 @@ func startupSource(pkg *unpack.Package, p string, size int64) bool {
 		strings.HasPrefix(p, condaSite)
 }
 
-// linuxSource reports whether a source is read for Artifact.Loads: every source in a wheel or a
-// conda package for Linux, because without one of them the result would be wrong.
+// linuxSource reports whether a source is read for Artifact.Loads: every source in a wheel for
+// Linux that is not a test, or in a conda package, because without one of them the result would be
+// wrong.
 func linuxSource(pkg *unpack.Package, p string) bool {
 	if pkg.Kind == KindWheel {
-		return tagged(pkg.Path, platform.TagLinux, platform.TagAny, platform.TagAndroid,
-			platform.TagWebAssembly)
+		return !startup.InTests(Installed(p)) && forLinux(pkg.Path)
 	}
 	_, ok := condaModule(p)
 	return ok
+}
+
+// forLinux reports whether the sources of a wheel matter for objects for Linux, by its tags.
+func forLinux(wheel string) bool {
+	return tagged(wheel, platform.TagLinux, platform.TagAny, platform.TagAndroid,
+		platform.TagWebAssembly)
 }
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
@@ -165,6 +171,10 @@ func (a *Artifact) listed(member string) {
 	at := Installed(member)
 	dir, file := path.Split(at)
 	a.Sources = a.Sources || isSource(file)
+	if a.Loads == nil && a.Kind == KindWheel && isSource(file) && startup.InTests(at) &&
+		forLinux(a.Path) {
+		a.load(startup.Loads{}) // a test is a source without effects, which is not read
+	}
 	switch {
 	case file == "__init__.py" && strings.Count(at, "/") == 1:
 		a.roots = append(a.roots, path.Dir(at))

@@ -101,9 +101,24 @@ type Pass struct {
 
 	sources *sources
 	linking *linking
+	once    map[string]any // see Once
 	rule    *Rule
 	emit    func(*result.Finding, []fix.Candidate)
 	limit
+}
+
+// Once returns what compute returns, which is called once for a pass and a name. A rule uses it for
+// what all of its findings have in common.
+func (p *Pass) Once(name string, compute func() any) any {
+	v, ok := p.once[name]
+	if !ok {
+		if p.once == nil {
+			p.once = map[string]any{}
+		}
+		v = compute()
+		p.once[name] = v
+	}
+	return v
 }
 
 // View is an object as the platform's loader sees it.

@@ -90,7 +90,7 @@ func (s *provider) bundled(p *analyzer.Pass, needed string) bool {
 	if p.Facts.Kind != analyzer.KindWheel || s.variant {
 		return false
 	}
-	if allowed(p, needed) {
+	if slices.Contains(allowed(p), needed) {
 		return false // auditwheel does not copy it
 	}
 	if s.known {

@@ -168,8 +168,9 @@ func quoted(p string) shellword.Line {
 // libraries, nil if they are not known.
 func repairing(p *analyzer.Pass, title fix.Title, system *fix.SystemPackages) fix.Candidate {
 	w := p.Facts.Wheel // nil if the file name is not a wheel's
+	not := notCopiedInto(p)
 	with := &fix.Bundling{
-		With: fix.Auditwheel, Exclude: outside(p), Installed: ofPackages(p),
+		With: fix.Auditwheel, Exclude: not.exclude, Installed: not.installed,
 		KeepTags: w != nil && !slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
 			return platform.ParseTag(t.Platform).WithoutLibc()
 		}),
@@ -185,6 +186,17 @@ func repairing(p *analyzer.Pass, title fix.Title, system *fix.SystemPackages) fi
 	}}
 }
 
+// notCopied are libraries that auditwheel must not copy into the wheel.
+type notCopied struct{ exclude, installed []string }
+
+// notCopiedInto returns the libraries that auditwheel must not copy into the wheel. It is computed
+// once, because a fix of each library that is not found needs it.
+func notCopiedInto(p *analyzer.Pass) notCopied {
+	return p.Once("libraries that auditwheel must not copy", func() any {
+		return notCopied{slices.Clip(outside(p)), slices.Clip(ofPackages(p))}
+	}).(notCopied)
+}
+
 // outside returns the libraries that auditwheel would copy or look for, but that must not be in the
 // wheel: those of a driver, of the operating system, of a toolkit, and of other packages.
 func outside(p *analyzer.Pass) []string {
@@ -195,18 +207,28 @@ func outside(p *analyzer.Pass) []string {
 			own[name] = true
 		}
 	}
+	system := allowed(p)
+	type kind struct{ inside, known bool }
+	kinds := map[string]kind{}
 	for _, v := range p.Views {
 		installed := map[string]bool{} // with another package
 		for _, f := range v.Loading.Found {
-			for _, name := range f.Library.Names() {
-				installed[name] = installed[name] || f.Library.Kind == dynlink.FromPackage
+			if f.Library.Kind == dynlink.FromPackage {
+				for _, name := range f.Library.Names() {
+					installed[name] = true
+				}
 			}
 		}
 		for _, name := range v.Needed {
-			s, known := platform.ProviderOf(name)
-			inside := own[name] || known &&
-				(s.Kind == platform.LibraryProvider || s.Kind == platform.BundleProvider)
-			if !inside && (installed[name] || known && !allowed(p, name)) {
+			k, before := kinds[name]
+			if !before {
+				s, known := platform.ProviderOf(name)
+				k.inside = own[name] || known &&
+					(s.Kind == platform.LibraryProvider || s.Kind == platform.BundleProvider)
+				k.known = known && !slices.Contains(system, name)
+				kinds[name] = k
+			}
+			if !k.inside && (installed[name] || k.known) {
 				names = withName(names, name)
 			} else {
 				others = withName(others, name)
@@ -235,11 +257,14 @@ func ofPackages(p *analyzer.Pass) []string {
 	return names
 }
 
-// allowed reports whether a wheel may use a library of the system, so that auditwheel does not copy
-// it.
-func allowed(p *analyzer.Pass, name string) bool {
+// allowed returns the libraries of the system that a wheel may use, so that auditwheel does not
+// copy them.
+func allowed(p *analyzer.Pass) []string {
 	policy, err := platform.Lookup("manylinux2014", p.Platform.Arch)
-	return err == nil && slices.Contains(policy.Whitelist(), name)
+	if err != nil {
+		return nil
+	}
+	return policy.Whitelist()
 }
 
 // builtWheel returns the file name of the wheel before auditwheel replaced the tag linux_ARCH of

@@ -21,7 +21,7 @@ type Loads struct {
 // ReadLoads reads a Python source, with its path relative to site-packages. Sources of tests load
 // nothing, since importing the package does not import them.
 func ReadLoads(file, text string) Loads {
-	if inTests(file) {
+	if InTests(file) {
 		return Loads{}
 	}
 	within := func(word string) bool { return strings.Contains(text, word) }

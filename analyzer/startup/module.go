@@ -89,7 +89,7 @@ const maxSteps = 4000
 // is its path without a suffix, "pkg" for pkg/__init__.py. m is nil for a source of tests, which
 // nothing imports.
 func ReadModule(file, text string, on System) (name string, m *Module) {
-	if inTests(file) {
+	if InTests(file) {
 		return "", nil
 	}
 	name = strings.TrimSuffix(file, ".py")

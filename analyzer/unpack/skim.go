@@ -26,6 +26,13 @@ type Sampler interface {
 	Enough() bool // the rest need not be written
 }
 
+// Preceded is a Sampler that also receives what is stored before the first range, in pieces, to
+// decide what it examines.
+type Preceded interface {
+	Sampler
+	Before(p []byte)
+}
+
 // skimHead is how many bytes Options.Skim receives: the program headers of nearly all objects, and
 // the load commands of the first slice of a universal file, which begins at up to 16 KiB.
 const skimHead = 20 << 10
@@ -84,6 +91,9 @@ func (s *skimmed) Write(p []byte) (int, error) {
 		}
 		switch {
 		case !hole:
+			if rest, ok := s.rest.(Preceded); ok && s.done == 0 {
+				rest.Before(p[:n])
+			}
 			if _, err := s.Skipper.Write(p[:n]); err != nil {
 				return 0, err
 			}
