@@ -127,13 +127,13 @@ func (p *prepared) readSource(f *unpack.File) {
 		p.source = bytes.Clone(b.Bytes())
 	}
 	if linuxSource(f.Package, f.Path) {
-		loads, text := startup.Unknown(), b.String()
+		loads, code := startup.Unknown(), startup.NewCode(Installed(f.Path), b.String())
 		if err == nil && f.Size <= maxSource {
-			loads = startup.ReadLoads(Installed(f.Path), text)
+			loads = code.Loads()
 		}
 		p.loads = &loads
 		if err == nil && f.Package.Kind == KindWheel {
-			p.name, p.module = startup.ReadModule(Installed(f.Path), text, systemOf(f.Package.Path))
+			p.name, p.module = code.Module(systemOf(f.Package.Path))
 		}
 	}
 }

@@ -64,6 +64,9 @@ func (r *moduleReader) rebinds(name string, values int) {
 // keepFlags removes the flags that the source may set again, in functions too.
 func (r *moduleReader) keepFlags(text string) {
 	const word = "global "
+	if !r.words.global {
+		text = ""
+	}
 	for at := range every(text, word) {
 		line, _, _ := strings.Cut(text[at+len(word):], "\n")
 		for name := range strings.FieldsFuncSeq(line, func(c rune) bool {

@@ -91,7 +91,7 @@ func (r *moduleReader) exceptions(l line, in scope) {
 	if in.never {
 		return
 	}
-	in.into.raises = in.into.raises || raises && !in.excepting && r.mayUse()
+	in.into.raises = in.into.raises || raises && !in.excepting && (r.words.loads || r.words.uses)
 	if len(all) > 2 && all[0].kind == 'n' && all[1].text == "=" && len(r.opened) < maxSteps {
 		if slices.ContainsFunc(all[2:], r.opens) {
 			r.opened[strings.Clone(all[0].text)] = true
@@ -110,12 +110,6 @@ func (r *moduleReader) exceptions(l line, in scope) {
 			in.into.uses = true
 		}
 	}
-}
-
-// usesInside reports whether a source has a word with which it would use a library.
-func usesInside(text string) bool {
-	return strings.Contains(text, "torch.ops.") ||
-		slices.ContainsFunc(declaring, func(word string) bool { return strings.Contains(text, word) })
 }
 
 // opens reports whether a token names a function that loads a library, or one of the source that

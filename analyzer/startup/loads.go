@@ -18,18 +18,17 @@ type Loads struct {
 	opaque  bool     // it does not show what is loaded, also not to a Program
 }
 
-// ReadLoads reads a Python source, with its path relative to site-packages. Sources of tests load
-// nothing, since importing the package does not import them.
-func ReadLoads(file, text string) Loads {
-	if InTests(file) {
-		return Loads{}
-	}
-	within := func(word string) bool { return strings.Contains(text, word) }
-	l := Loads{handles: slices.ContainsFunc(importErrors, within)}
-	if !loadsInside(text) && !slices.ContainsFunc(loadWords, within) {
+// ReadLoads reads a Python source, with its path relative to site-packages: see Code.Loads.
+func ReadLoads(file, text string) Loads { return NewCode(file, text).Loads() }
+
+// Loads returns what the source may load. Sources of tests load nothing, since importing the
+// package does not import them.
+func (c *Code) Loads() Loads {
+	l := Loads{handles: c.words.handles}
+	if !c.words.loads && !c.words.opaque {
 		return l
 	}
-	all := tokens(text)
+	all := tokens(c.text)
 	l.unknown = len(all) >= maxTokens // the rest was not read
 	l.global, l.opaque = l.unknown, l.unknown
 	for i := range all {
@@ -73,11 +72,6 @@ func (l Loads) Opaque() bool { return l.opaque }
 // HandlesImportError reports whether a source may handle the error of importing a module.
 func (l Loads) HandlesImportError() bool { return l.handles }
 
-// importErrors occur in every source that handles the error of an import.
-var importErrors = []string{
-	"ImportError", "ModuleNotFoundError", "Exception", "except:", "suppress", "find_spec",
-}
-
 // stem returns a library's name without prefix, version, and the digest that auditwheel adds:
 // "help" of "libhelp-0123abcd.so.1".
 func stem(library string) string {
@@ -90,13 +84,6 @@ func stem(library string) string {
 
 // SameStem reports whether two names are those of one library, with or without a version.
 func SameStem(a, b string) bool { return stem(a) == stem(b) }
-
-// loadWords occur in every source for which call has an effect, if no name in it is that of a
-// function that loads libraries. Most sources have none of them.
-var loadWords = []string{
-	"xtensionFileLoader", "spec_from_file_location", "marshal", "__pyarmor__",
-	"LD_", // LD_LIBRARY_PATH, LD_PRELOAD, RTLD_GLOBAL
-}
 
 // opaque are names whose use does not show what is loaded: modules that are loaded from a file,
 // code that is not in a source, and search paths for a process that is started again.

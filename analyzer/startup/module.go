@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // Module is what a Python source does when it is imported, in order, as far as it matters for
@@ -85,17 +84,21 @@ const (
 // maxSteps limits the steps of a source that are stored. A source with more may do anything.
 const maxSteps = 4000
 
-// ReadModule reads a Python source as a system executes it. file is relative to site-packages; name
-// is its path without a suffix, "pkg" for pkg/__init__.py. m is nil for a source of tests, which
-// nothing imports.
+// ReadModule reads a Python source, with its path relative to site-packages: see Code.Module.
 func ReadModule(file, text string, on System) (name string, m *Module) {
-	if InTests(file) {
+	return NewCode(file, text).Module(on)
+}
+
+// Module returns the source as a system executes it. name is its path without a suffix, "pkg" for
+// pkg/__init__.py. m is nil for a source of tests, which nothing imports.
+func (c *Code) Module(on System) (name string, m *Module) {
+	if InTests(c.file) {
 		return "", nil
 	}
-	name = strings.TrimSuffix(file, ".py")
+	name = strings.TrimSuffix(c.file, ".py")
 	r := moduleReader{
-		folder: path.Dir(name), defined: definitions(text), system: on, file: file,
-		paths: map[string][]string{}, found: map[string]bool{},
+		folder: path.Dir(name), words: c.words, defined: maps.Clone(c.words.defined), system: on,
+		file: c.file, paths: map[string][]string{}, found: map[string]bool{},
 	}
 	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
@@ -103,52 +106,17 @@ func ReadModule(file, text string, on System) (name string, m *Module) {
 	r.flags, r.bindings = map[string]bool{}, map[string]int{}
 	dotted := func(at string) []string { return []string{strings.ReplaceAll(at, "/", ".")} }
 	r.values = map[string][]string{"__name__": dotted(r.name), "__package__": dotted(r.folder)}
-	r.lexer.src = text
-	r.loading = loadsInside(text)
-	r.mayUse = sync.OnceValue(func() bool { return r.loading || usesInside(text) })
-	r.skips = !importsInside(text) && !r.loading
+	r.lexer.src = c.text
+	r.skips = !r.words.imports && !r.words.loads
 	r.next()
 	r.block(0, scope{into: &r.top})
 	if r.count >= maxSteps {
 		r.top.steps = append(r.top.steps, step{may: true})
 	}
 	r.prune()
-	r.keepFlags(text)
+	r.keepFlags(c.text)
 	out := r.Module // the rest is no longer needed
 	return name, &out
-}
-
-// importsInside reports whether a function may import something or execute a text.
-func importsInside(text string) bool {
-	for at := range every(text, "import") {
-		line := text[strings.LastIndexByte(text[:at], '\n')+1 : at]
-		words := strings.TrimLeft(line, " \t")
-		if len(words) < len(line) && (words == "" || strings.HasPrefix(words, "from ")) ||
-			strings.Contains(words, ": ") || strings.Contains(words, "; ") ||
-			strings.HasPrefix(text[at:], "import_") || strings.HasSuffix(words, "__") {
-			return true
-		}
-	}
-	return strings.Contains(text, "exec(") || strings.Contains(text, "_module(")
-}
-
-// loadsInside reports whether a name in a source is like that of a function that loads libraries.
-func loadsInside(text string) bool {
-	for _, word := range []string{"oad", "dll", "DLL", "dlopen"} {
-		for at := range every(text, word) {
-			end := at
-			for at > 0 && isName(text[at-1]) {
-				at--
-			}
-			for end < len(text) && isName(text[end]) {
-				end++
-			}
-			if loads(text[at:end]) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // every iterates over the places of a word.
@@ -162,22 +130,6 @@ func every(text, word string) iter.Seq[int] {
 			at += n
 		}
 	}
-}
-
-// definitions returns the names of the functions and classes in a source.
-func definitions(text string) map[string]bool {
-	out := map[string]bool{}
-	for _, word := range []string{"def ", "class "} {
-		for at := range every(text, word) {
-			at += len(word)
-			end := at
-			for end < len(text) && isName(text[end]) {
-				end++
-			}
-			out[text[at:end]] = true
-		}
-	}
-	return out
 }
 
 // prune removes functions that do nothing, and calls of them.
@@ -219,8 +171,7 @@ type moduleReader struct {
 	file     string              // of the source, relative to site-packages
 	leaves   bool                // a break, continue or return since the last loop over constants
 	skips    bool                // its functions do nothing that matters
-	loading  bool                // it has a name like that of a function that loads libraries
-	mayUse   func() bool         // reports whether it loads or uses a library
+	words    words
 	lexer    lexer
 	line     line // the next one; without tokens at the end
 	failures int  // number of statements that may raise an exception, as far as they are recognized
@@ -278,7 +229,7 @@ func (r *moduleReader) next() {
 			if r.line.is("async") && len(all) > 1 {
 				r.line.tokens, r.line.async = all[1:], true
 			}
-			if r.loading {
+			if r.words.loads {
 				r.addFiles(all)
 			}
 			return
