@@ -113,9 +113,9 @@ func (e *evaluation) end() int {
 	depth := 0
 	for i, t := range e.rest {
 		switch {
-		case t.kind == 'o' && strings.Contains("([{", t.text):
+		case t.opens():
 			depth++
-		case t.kind == 'o' && strings.Contains(")]}", t.text):
+		case t.closes():
 			if depth--; depth < 0 {
 				return i
 			}

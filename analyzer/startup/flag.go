@@ -17,6 +17,9 @@ func (f flag) not() flag { return flag{f.name, !f.unset} }
 
 // isFlag reports whether a name is that of a constant.
 func isFlag(name string) bool {
+	if name == "" || name[0] >= 'a' && name[0] <= 'z' { // most names
+		return false
+	}
 	return name == strings.ToUpper(name) && strings.ToLower(name) != name
 }
 
@@ -56,8 +59,10 @@ func (r *moduleReader) setFlag(name string, all []token, plain bool, in scope) {
 // rebinds counts the values that a flag, or the name of a module, may have: those of assignments
 // and imports. Names that are not counted, because there are too many, are no flags.
 func (r *moduleReader) rebinds(name string, values int) {
-	if r.bindings[name] > 0 || len(r.bindings) < maxSteps {
-		r.bindings[strings.Clone(name)] += values
+	if n := r.bindings[name]; n > 0 {
+		r.bindings[name] = n + values
+	} else if len(r.bindings) < maxSteps {
+		r.bindings[strings.Clone(name)] = values
 	}
 }
 

@@ -102,6 +102,9 @@ func (r *moduleReader) exceptions(l line, in scope) {
 	if in.may || in.trying || in.excepting || in.only != (Versions{}) || in.flag != (flag{}) {
 		return
 	}
+	if len(r.opened) == 0 && !r.words.uses && !r.words.torch {
+		return
+	}
 	for i, t := range all {
 		begins := i == 0 || all[i-1].kind != 'o' || all[i-1].text != "."
 		if begins && t.kind == 'n' && r.opened[t.text] && i+1 < len(all) &&
@@ -115,8 +118,11 @@ func (r *moduleReader) exceptions(l line, in scope) {
 // opens reports whether a token names a function that loads a library, or one of the source that
 // calls such a function.
 func (r *moduleReader) opens(t token) bool {
+	if t.kind != 'n' {
+		return false
+	}
 	f := r.functions[t.text]
-	return t.kind == 'n' && (loads(t.text) || f != nil && f.loads)
+	return f != nil && f.loads || r.words.mayLoad && loads(t.text)
 }
 
 // declaring are attributes of a function of a library that ctypes loaded, and functions that need

@@ -159,10 +159,10 @@ func (l *Loads) call(all []token, i int) {
 func mode(call []token) bool {
 	depth := 0
 	for i, t := range call {
-		if t.kind == 'o' && strings.Contains("([{", t.text) {
+		if t.opens() {
 			depth++
 		}
-		if t.kind == 'o' && strings.Contains(")]}", t.text) {
+		if t.closes() {
 			depth--
 		}
 		if depth == 0 {

@@ -186,8 +186,17 @@ type line struct {
 	async         bool // it began with this word, which is not among the tokens
 }
 
+// word returns the name with which the line begins; "" if it begins with something else.
+func (l line) word() string {
+	if len(l.tokens) > 0 && l.tokens[0].kind == 'n' {
+		return l.tokens[0].text
+	}
+	return ""
+}
+
 func (l line) is(words ...string) bool {
-	return len(l.tokens) > 0 && l.tokens[0].kind == 'n' && slices.Contains(words, l.tokens[0].text)
+	word := l.word()
+	return word != "" && slices.Contains(words, word)
 }
 
 // scope is where statements are: what executes them, and where their steps are stored.
@@ -258,42 +267,43 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 	decorated := false // the next function or class
 	for len(r.line.tokens) > 0 && r.line.indent >= indent {
 		l := r.line
+		word := l.word()
 		inner := in
 		chain.enter(r, l, &inner)
 		catching, guarding, decided := false, false, condition{}
 		switch {
-		case l.is("def") && r.skips:
+		case word == "def" && r.skips:
 			r.skip(l.indent)
 			continue
-		case l.is("def") && len(l.tokens) > 1:
+		case word == "def" && len(l.tokens) > 1:
 			inner = r.function(l, in, decorated)
-		case l.is("class") && len(l.tokens) > 1:
+		case word == "class" && len(l.tokens) > 1:
 			inner.class = strings.Clone(l.tokens[1].text)
 			if slices.ContainsFunc(l.tokens[2:afterColon(l.tokens)], func(t token) bool {
 				return t.kind == 'n' && loads(t.text)
 			}) { // class Library(ctypes.CDLL): a call of it loads one, and is not recognized
 				r.step(step{do: loadsLibrary}, in.maybe())
 			}
-		case l.is("if", "elif"):
+		case word == "if" || word == "elif":
 			head := l.tokens[1:max(1, afterColon(l.tokens)-1)]
 			inner.types = in.types || typesOnly(head)
 			decided = chain.branch(r.evaluate(head), in, &inner)
-		case l.is("except"):
+		case word == "except":
 			catching = catches(l.tokens, "OSError", "IOError")
 			guarding = catches(l.tokens, "ImportError")
 			inner = inner.maybe()
 			inner.excepting = true
-		case l.is("for") && r.loops(l.tokens):
+		case word == "for" && r.loops(l.tokens):
 			r.leaves = false
-		case l.is("else"):
+		case word == "else":
 			decided = chain.branch(holds(true), in, &inner)
-		case l.is("for", "while"):
+		case word == "for" || word == "while":
 			inner = inner.maybe()
-		case l.is("match") && l.tokens[len(l.tokens)-1].text == ":":
+		case word == "match" && l.tokens[len(l.tokens)-1].text == ":":
 			inner.subject = r.system.subject(l.tokens[1 : len(l.tokens)-1])
-		case l.is("case") && l.tokens[len(l.tokens)-1].text == ":":
+		case word == "case" && l.tokens[len(l.tokens)-1].text == ":":
 			decided = chain.branch(pattern(subject, l.tokens[1:len(l.tokens)-1]), in, &inner)
-		case l.is("with"):
+		case word == "with":
 			decided = holds(true)
 			inner.handled = in.handled || slices.ContainsFunc(l.tokens, func(t token) bool {
 				return t.text == "suppress"
@@ -303,29 +313,29 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			inner.guarded = in.guarded || inner.handled || !slices.ContainsFunc(head, func(t token) bool {
 				return slices.Contains(transparent, t.text)
 			})
-		case l.is("try"):
+		case word == "try":
 			inner.trying = true
-		case l.is("finally"):
+		case word == "finally":
 		default:
 			if l.indent == first {
 				out.add(l.tokens)
 			}
 			decorated = l.tokens[0].kind == 'o' && l.tokens[0].text == "@"
-			r.leaves = r.leaves || l.is("break", "continue", "return")
+			r.leaves = r.leaves || word == "break" || word == "continue" || word == "return"
 			r.statements(l.tokens, in)
 			r.next()
 			in.never = in.never || l.is("return")
 			continue
 		}
 		colon := afterColon(l.tokens)
-		if !l.is("def", "class", "except") {
+		if word != "def" && word != "class" && word != "except" {
 			r.statements(l.tokens[1:max(1, colon-1)], in)
 		}
-		begins, loops, rest := l.is("if", "try"), l.is("for"), l.tokens[colon:]
-		defines := l.is("def", "class")
+		begins, loops, rest := word == "if" || word == "try", word == "for", l.tokens[colon:]
+		defines := word == "def" || word == "class"
 		decorated = decorated && !defines
 		var clause line
-		if l.is("except") {
+		if word == "except" {
 			clause.tokens = slices.Clone(l.tokens[:colon]) // the next line overwrites it
 		}
 		begun := len(in.into.steps)
@@ -399,18 +409,20 @@ type branches struct {
 
 // enter handles the first words of a line.
 func (b *branches) enter(r *moduleReader, l line, inner *scope) {
-	if l.is("if", "try") {
+	word := l.word()
+	if word == "if" || word == "try" {
 		r.forks++
 		b.fork, b.arm, b.tried = r.forks, 0, len(inner.into.steps)
-		b.tries, b.fails = l.is("try"), false
+		b.tries, b.fails = word == "try", false
 	}
-	if !l.is("elif", "else", "case") {
-		b.rest, b.unset, b.open, b.closed = Versions{}, flag{}, !l.is("if"), false
+	if word != "elif" && word != "else" && word != "case" {
+		b.rest, b.unset, b.open, b.closed = Versions{}, flag{}, word != "if", false
 	}
-	if l.is("else") && b.tries && b.tried == b.end { // the try block does nothing that may fail
+	if word == "else" && b.tries && b.tried == b.end { // the try block does nothing that may fail
 		b.open = false
 	}
-	if b.arm++; l.is("if", "elif", "else", "try", "except") {
+	switch b.arm++; word {
+	case "if", "elif", "else", "try", "except":
 		inner.fork, inner.arm = b.fork, b.arm
 	}
 }
@@ -511,9 +523,9 @@ func afterColon(all []token) int {
 	for i, t := range all {
 		switch {
 		case t.kind != 'o':
-		case strings.Contains("([{", t.text):
+		case t.opens():
 			depth++
-		case strings.Contains(")]}", t.text):
+		case t.closes():
 			depth--
 		case t.text == ":" && depth == 0:
 			return i + 1

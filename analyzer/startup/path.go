@@ -23,6 +23,9 @@ var pathWords = []string{
 	"Path", "PurePath", "resolve", "absolute", "as_posix", "joinpath", "parent", "parents", "__file__",
 }
 
+// notKnown are the values of a path that is not known: two, as of a name whose value is not certain.
+var notKnown = []string{"", "."}
+
 // assign handles "name = …".
 func (r *moduleReader) assign(name string, all []token, plain bool) {
 	if r.skips && len(r.paths) == 0 && !slices.ContainsFunc(all, func(t token) bool {
@@ -38,16 +41,20 @@ func (r *moduleReader) assign(name string, all []token, plain bool) {
 	case r.searches(all):
 		r.found[strings.Clone(name)] = true
 	case values == nil || !plain:
-		values = []string{"", "."} // not known
+		values = notKnown
 		fallthrough
 	default:
 		delete(r.found, name)
-		name = strings.Clone(name)
+		have, before := r.paths[name]
+		if !before {
+			name = strings.Clone(name)
+		}
 		for _, v := range values {
-			if have := r.paths[name]; !slices.Contains(have, v) {
-				r.paths[name] = append(have, v)
+			if !slices.Contains(have, v) {
+				have = append(have, v)
 			}
 		}
+		r.paths[name] = slices.Clip(have)
 	}
 }
 
@@ -75,15 +82,21 @@ func (r *moduleReader) path(all []token) []string {
 	if len(all) == 0 || len(all) > longest {
 		return nil
 	}
-	s := source{
-		file: siteFolder + "/" + r.file, tokens: all, values: map[string][]string{}, work: 1000,
+	s := source{tokens: all, work: 1000}
+	set := func(name string) bool { // whether the value is known
+		v := r.known(name)
+		if s.values == nil {
+			s.values = map[string][]string{}
+		}
+		s.values[name] = v
+		return v != nil
 	}
 	for i, t := range all {
 		switch {
 		case t.kind == 's' && t.any:
 			for _, field := range strings.Split(t.text, "{")[1:] {
 				name, _, _ := strings.Cut(field, "}")
-				if s.values[name] = r.known(name); s.values[name] == nil {
+				if !set(name) {
 					return nil
 				}
 			}
@@ -92,11 +105,12 @@ func (r *moduleReader) path(all []token) []string {
 		case i > 0 && all[i-1].text == ".":
 			return nil
 		default:
-			if s.values[t.text] = r.known(t.text); s.values[t.text] == nil {
+			if !set(t.text) {
 				return nil
 			}
 		}
 	}
+	s.file = siteFolder + "/" + r.file
 	values, end := s.expression(0)
 	if end < len(all) {
 		return nil
@@ -123,10 +137,10 @@ func (r *moduleReader) loadsPaths(all []token, global bool, in scope) bool {
 	}
 	end, depth := 1, 0
 	for ; end < len(all)-1 && (depth > 0 || all[end].text != "," || all[end].kind == 's'); end++ {
-		if all[end].kind == 'o' && strings.Contains("([{", all[end].text) {
+		if all[end].opens() {
 			depth++
 		}
-		if all[end].kind == 'o' && strings.Contains(")]}", all[end].text) {
+		if all[end].closes() {
 			depth--
 		}
 	}

@@ -8,16 +8,33 @@ import (
 
 // standard are modules that load no library of a package. They are left out because most sources
 // import several.
-var standard = []string{
+var standard = set(
 	"__future__", "abc", "argparse", "ast", "builtins", "collections", "contextlib", "copy", "ctypes",
 	"dataclasses", "datetime", "enum", "functools", "glob", "importlib", "inspect", "io", "itertools",
 	"json", "logging", "math", "operator", "os", "pathlib", "pickle", "platform", "random", "re",
 	"shutil", "string", "struct", "subprocess", "sys", "tempfile", "textwrap", "threading", "time",
 	"traceback", "types", "typing", "typing_extensions", "unittest", "uuid", "warnings", "weakref",
+)
+
+// set returns the set of some names.
+func set(names ...string) map[string]bool {
+	out := make(map[string]bool, len(names))
+	for _, n := range names {
+		out[n] = true
+	}
+	return out
 }
 
-// conditional are words in a statement that may not execute all of it.
-var conditional = []string{"lambda", "if", "for", "and", "or"}
+// conditional reports whether a token is a word in a statement that may not execute all of it.
+func conditional(t token) bool {
+	if t.kind == 'n' {
+		switch t.text {
+		case "lambda", "if", "for", "and", "or":
+			return true
+		}
+	}
+	return false
+}
 
 // statements reads the simple statements of a line.
 func (r *moduleReader) statements(all []token, in scope) {
@@ -58,9 +75,7 @@ func (r *moduleReader) statement(all []token, in scope) {
 	default:
 		r.raises = r.raises || l.is("raise") && in.into == &r.top
 		r.exceptions(l, in)
-		if slices.ContainsFunc(all, func(t token) bool {
-			return t.kind == 'n' && slices.Contains(conditional, t.text)
-		}) {
+		if slices.ContainsFunc(all, conditional) {
 			in = in.maybe()
 		}
 		if len(all) > 2 && all[0].kind == 'n' && all[1].kind == 'o' && all[1].text == "=" &&
@@ -122,25 +137,31 @@ func (r *moduleReader) importFrom(all []token, in scope) {
 // split iterates over the parts of a list, without its parentheses.
 func split(all []token, at string) func(func([]token) bool) {
 	return func(yield func([]token) bool) {
-		var part []token
-		for _, t := range all {
-			switch {
-			case t.kind == 'o' && t.text == at:
-				if !yield(part) {
-					return
-				}
-				part = nil
-			case t.kind == 'o' && (t.text == "(" || t.text == ")"):
-			default:
-				part = append(part, t)
-			}
+		all := all
+		if slices.ContainsFunc(all, parenthesis) {
+			all = slices.DeleteFunc(slices.Clone(all), parenthesis)
 		}
-		yield(part)
+		for {
+			end := slices.IndexFunc(all, func(t token) bool { return t.kind == 'o' && t.text == at })
+			if end < 0 {
+				yield(all)
+				return
+			}
+			if !yield(all[:end]) {
+				return
+			}
+			all = all[end+1:]
+		}
 	}
 }
 
+func parenthesis(t token) bool { return t.kind == 'o' && (t.text == "(" || t.text == ")") }
+
 // renamed returns the dotted name in tokens, and the name after "as".
 func renamed(all []token) (name, as string) {
+	if len(all) == 1 && (all[0].kind != 'n' || all[0].text != "as") {
+		return all[0].text, ""
+	}
 	var whole strings.Builder // a name may be as long as the source
 	for i, t := range all {
 		if t.kind == 'n' && t.text == "as" {
@@ -157,7 +178,7 @@ func renamed(all []token) (name, as string) {
 func (r *moduleReader) bind(name, at string) {
 	first, _, _ := strings.Cut(at, "/")
 	r.rebinds(name, 1)
-	if !slices.Contains(standard, first) && len(r.names) < maxSteps {
+	if !standard[first] && len(r.names) < maxSteps {
 		r.names[strings.Clone(name)] = strings.Clone(at)
 	}
 }
@@ -170,7 +191,7 @@ func (r *moduleReader) imports(at string, in scope) {
 	if strings.Count(at, "/") > deepest {
 		at, in = "", in.maybe()
 	}
-	if first, _, _ := strings.Cut(at, "/"); !slices.Contains(standard, first) {
+	if first, _, _ := strings.Cut(at, "/"); !standard[first] {
 		r.add(importsModule, at, in)
 	}
 }
@@ -197,43 +218,80 @@ func (r *moduleReader) step(s step, in scope) {
 // use handles the use of a name: a call or a mention of a function.
 func (r *moduleReader) use(all []token, i int, in scope) {
 	first, end := all[i].text, i+1
-	whole := first
 	for end+1 < len(all) && all[end].kind == 'o' && all[end].text == "." && all[end+1].kind == 'n' {
-		whole += "/" + all[end+1].text
 		end += 2
 	}
-	call := end < len(all) && all[end].kind == 'o' && all[end].text == "("
-	last := path.Base(whole)
+	parts := all[i:end]
+	last := parts[len(parts)-1].text
 	at, imported := r.names[first]
+	if !imported && !r.special(first, last) && !r.defined[first] && !r.defined[last] &&
+		!r.anyLoads(parts) {
+		return // most names
+	}
+	call := end < len(all) && all[end].kind == 'o' && all[end].text == "("
 	own := imported && (strings.HasPrefix(at, r.folder+"/") || strings.HasPrefix(r.name, at+"/"))
 	if !call {
 		in = in.maybe()
 	}
+	rest := func() string { // what follows the first name
+		var b strings.Builder
+		for n := 2; n < len(parts); n += 2 {
+			b.WriteByte('/')
+			b.WriteString(parts[n].text)
+		}
+		return b.String()
+	}
 	switch {
 	case r.defined[first]:
-		r.add(callsFunction, path.Join(r.name, whole), in)
+		r.add(callsFunction, path.Join(r.name, first+rest()), in)
 	case own:
-		r.add(callsFunction, at+strings.TrimPrefix(whole, first), in)
-	case r.defined[last] && first != whole: // of an object of a class, whose use counts
+		r.add(callsFunction, at+rest(), in)
+	case r.defined[last] && len(parts) > 1: // of an object of a class, whose use counts
 	case call && (last == "import_module" || last == "__import__"):
 		r.importComputed(all[end+1:], in)
 	case last == "setdlopenflags" && call:
 		r.step(step{do: setsFlags, global: r.globalIn(arguments(all[end:]))}, in)
 	case last == "setdlopenflags" || last == "getdlopenflags":
 	case r.system.Name == "linux" && slices.Contains(windowsOnly, last):
-	case slices.ContainsFunc(strings.Split(whole, "/"), loads):
+	case r.anyLoads(parts):
 		r.loads(last, all[end:], in)
-	case whole == "getattr" && slices.ContainsFunc(arguments(all[end:]), func(t token) bool {
-		return t.kind == 's' && loads(t.text)
-	}): // getattr(ctypes, "CDLL")(path)
+	case first == "getattr" && len(parts) == 1 && slices.ContainsFunc(arguments(all[end:]),
+		func(t token) bool { return t.kind == 's' && loads(t.text) }): // getattr(ctypes, "CDLL")(path)
 		r.step(step{do: loadsLibrary}, in.maybe())
-	case first == "exec" || first == "eval", slices.Contains(opaque, last),
-		last == "load_module", last == "exec_module",
-		last == "run_path", last == "run_module":
+	case executes(first), slices.Contains(opaque, last), opens(last):
 		r.add(importsModule, "", in.maybe())
 	case imported && in.into == &r.top: // of another package; other functions would be too many
-		r.add(callsFunction, at+strings.TrimPrefix(whole, first), in)
+		r.add(callsFunction, at+rest(), in)
 	}
+}
+
+// anyLoads reports whether a part of a dotted name is like that of a function that loads libraries.
+func (r *moduleReader) anyLoads(parts []token) bool {
+	return r.words.mayLoad && slices.ContainsFunc(parts, func(t token) bool {
+		return t.kind == 'n' && loads(t.text)
+	})
+}
+
+// special reports whether the first or last part of a dotted name has a meaning of its own.
+func (r *moduleReader) special(first, last string) bool {
+	switch last {
+	case "import_module", "__import__", "setdlopenflags", "getdlopenflags", "getattr":
+		return true
+	}
+	return executes(first) || opens(last) ||
+		(r.words.opaque || r.words.mayLoad) && slices.Contains(opaque, last)
+}
+
+// executes reports whether a function executes a text.
+func executes(name string) bool { return name == "exec" || name == "eval" }
+
+// opens reports whether a function imports or executes a file.
+func opens(name string) bool {
+	switch name {
+	case "load_module", "exec_module", "run_path", "run_module":
+		return true
+	}
+	return false
 }
 
 // importComputed handles the arguments of importlib.import_module.
@@ -341,9 +399,9 @@ func arguments(all []token) []token {
 	depth := 0
 	for i, t := range all {
 		switch {
-		case t.kind == 'o' && strings.Contains("([{", t.text):
+		case t.opens():
 			depth++
-		case t.kind == 'o' && strings.Contains(")]}", t.text):
+		case t.closes():
 			depth--
 		}
 		if depth == 0 {
@@ -355,5 +413,6 @@ func arguments(all []token) []token {
 
 // globalIn reports whether an expression contains RTLD_GLOBAL, or a name that was set to it.
 func (r *moduleReader) globalIn(all []token) bool {
-	return slices.ContainsFunc(all, func(t token) bool { return t.kind == 'n' && r.global[t.text] })
+	return r.words.opaque && // as RTLD_GLOBAL is
+		slices.ContainsFunc(all, func(t token) bool { return t.kind == 'n' && r.global[t.text] })
 }

@@ -10,6 +10,15 @@ type token struct {
 	any  bool // a string with computed parts (an f-string)
 }
 
+// opens reports whether a token is an opening bracket, closes whether it is a closing one.
+func (t token) opens() bool {
+	return t.kind == 'o' && (t.text == "(" || t.text == "[" || t.text == "{")
+}
+
+func (t token) closes() bool {
+	return t.kind == 'o' && (t.text == ")" || t.text == "]" || t.text == "}")
+}
+
 // maxTokens limits the work for one source; the longest relevant one in published packages has
 // about 20,000.
 const maxTokens = 400_000

@@ -13,6 +13,7 @@ type words struct {
 	// not set.
 	loads, mayLoad bool
 	uses           bool            // a word with which it would use a library: see declaring
+	torch          bool            // it may use an operator of torch
 	imports        bool            // a function may import something or execute a text
 	handles        bool            // it may handle the error of an import
 	opaque         bool            // a word for which Loads.call has an effect
@@ -31,6 +32,7 @@ type wordKind byte
 const (
 	ofLoads wordKind = iota
 	ofUses
+	ofOperators
 	ofImport // "import", if it may be in a function
 	ofExecution
 	ofErrors
@@ -50,6 +52,7 @@ var vocabulary = []struct {
 	{"oad", ofLoads, 0, true}, {"dll", ofLoads, 0, true}, {"dlopen", ofLoads, 0, true},
 	{"torch.ops.", ofUses, 4, false}, {"restype", ofUses, 2, false}, {"argtypes", ofUses, 1, false},
 	{"register_fake", ofUses, 8, false}, {"impl_abstract", ofUses, 3, false},
+	{"torch", ofOperators, 2, false},
 	{"import", ofImport, 1, false},
 	{"exec(", ofExecution, 2, false}, {"_module(", ofExecution, 2, false},
 	// in every source that handles the error of an import
@@ -161,6 +164,8 @@ func (w *words) add(text string, at int, word string, k wordKind) (enough bool) 
 		return w.loads
 	case ofUses:
 		w.uses = true
+	case ofOperators:
+		w.torch = true
 	case ofImport:
 		w.imports = w.imports || importsAt(text, w.at, at)
 		w.at = at
