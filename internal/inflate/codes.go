@@ -15,18 +15,18 @@ const (
 	maxDistances = 32
 )
 
-// A table entry: bits 0 to 7 are the length of the code, 8 to 12 the number of extra bits, 16
-// to 30 the value.
+// A table entry: bits 0 to 7 are the number of bits of the code and its extra bits, 8 to 11 that of
+// the code alone, 16 to 31 the value.
 const (
-	literal = 1 << 31 // the value is a byte
+	literal = 1 << 15 // the value is a byte
 	// Neither literal nor length or distance: one of the following, or an invalid code.
-	odd    = 1 << 15
-	second = 1 << 14 // the value is the index of the second-level table
-	end    = 1 << 13 // end of the block
+	odd    = 1 << 14
+	second = 1 << 13 // the value is the index of the second-level table
+	end    = 1 << 12 // end of the block
 
-	codeMask   = 0xff
-	extraShift = 8
-	extraMask  = 0x1f
+	bitsMask   = 0xff
+	codeShift  = 8
+	codeMask   = 0xf
 	valueShift = 16
 )
 
@@ -40,7 +40,7 @@ var symbols, distance = func() (s [maxSymbols]uint32, d [maxDistances]uint32) {
 	base := uint32(3)
 	for i := 257; i < 285; i++ {
 		extra := uint32(max(0, (i-261)/4))
-		s[i] = base<<valueShift | extra<<extraShift
+		s[i] = base<<valueShift | extra
 		base += 1 << extra
 	}
 	s[285] = maxMatch << valueShift
@@ -48,7 +48,7 @@ var symbols, distance = func() (s [maxSymbols]uint32, d [maxDistances]uint32) {
 	base = 1
 	for i := range 30 {
 		extra := uint32(max(0, (i-2)/2))
-		d[i] = base<<valueShift | extra<<extraShift
+		d[i] = base<<valueShift | extra
 		base += 1 << extra
 	}
 	d[30], d[31] = odd, odd
@@ -100,7 +100,7 @@ func build(table []uint32, width uint, lengths []uint8, of []uint32) (more uint,
 		}
 		at := uint32(bits.Reverse16(uint16(next[n])) >> (16 - n))
 		next[n]++
-		entry := of[symbol] | uint32(n)
+		entry := of[symbol] + uint32(n) + uint32(n)<<codeShift
 		if uint(n) <= width {
 			for i := at; i < 1<<width; i += 1 << n {
 				table[i] = entry
@@ -176,7 +176,7 @@ func (r *Reader) readCodes() error {
 		if e&odd != 0 {
 			return ErrCorrupt
 		}
-		r.take(uint(e & codeMask))
+		r.take(uint(e & bitsMask))
 		value, repeat := uint8(e>>valueShift), 1
 		switch value {
 		case 16:

@@ -6,7 +6,9 @@ import (
 )
 
 // decode decodes a block until it ends or the output is full. Frequently used values are in
-// local variables, and the buffers are arrays, whose lengths need no register.
+// local variables, and the buffers are arrays, whose lengths need no register. Where there is
+// decodeFast, it decodes nearly everything: only the end of a block, an invalid code and the end of
+// the input remain.
 func (r *Reader) decode() error {
 	const (
 		literalMask  = 1<<literalBits - 1
@@ -16,7 +18,7 @@ func (r *Reader) decode() error {
 	bits, count, pos := r.bits, r.count, r.pos
 	literals, distances := &r.literals, &r.distances
 	literalMore, distanceMore := r.literalMore, r.distanceMore
-	enough := r.have - lookahead
+	enough, full := r.have-lookahead, min(r.full, outSize-slack)
 	leave := func(err error) error {
 		r.bits, r.count, r.pos, r.made = bits, count, pos, o
 		if err == nil && r.ended() {
@@ -24,13 +26,23 @@ func (r *Reader) decode() error {
 		}
 		return err
 	}
-	for o <= outSize-slack {
+	for o <= full {
 		if pos > enough {
 			r.bits, r.count, r.pos, r.made = bits, count, pos, o
 			if err := r.fill(); err != nil {
 				return err
 			}
 			pos, enough = r.pos, r.have-lookahead
+		}
+		if accelerated && pos <= enough {
+			r.bits, r.count, r.pos, r.made = bits, count, pos, o
+			if decodeFast(r, enough, full) {
+				return ErrCorrupt
+			}
+			bits, count, pos, o = r.bits, r.count, r.pos, r.made
+			if pos > enough || o > full {
+				continue
+			}
 		}
 		bits |= binary.LittleEndian.Uint64(in[pos:]) << (count & 63)
 		pos += int((63 - count) >> 3)
@@ -41,20 +53,20 @@ func (r *Reader) decode() error {
 		if e&literal != 0 {
 			out[o] = byte(e >> valueShift)
 			o++
-			bits >>= e & codeMask & 63
-			count -= uint(e & codeMask)
+			bits >>= e & bitsMask & 63
+			count -= uint(e & bitsMask)
 			e = literals[bits&literalMask]
 			if e&literal != 0 {
 				out[o] = byte(e >> valueShift)
 				o++
-				bits >>= e & codeMask & 63
-				count -= uint(e & codeMask)
+				bits >>= e & bitsMask & 63
+				count -= uint(e & bitsMask)
 				e = literals[bits&literalMask]
 				if e&literal != 0 {
 					out[o] = byte(e >> valueShift)
 					o++
-					bits >>= e & codeMask & 63
-					count -= uint(e & codeMask)
+					bits >>= e & bitsMask & 63
+					count -= uint(e & bitsMask)
 					continue
 				}
 			}
@@ -66,13 +78,13 @@ func (r *Reader) decode() error {
 			if e&literal != 0 {
 				out[o] = byte(e >> valueShift)
 				o++
-				bits >>= e & codeMask & 63
-				count -= uint(e & codeMask)
+				bits >>= e & bitsMask & 63
+				count -= uint(e & bitsMask)
 				continue
 			}
 			if e&odd != 0 {
-				bits >>= e & codeMask & 63
-				count -= uint(e & codeMask)
+				bits >>= e & bitsMask & 63
+				count -= uint(e & bitsMask)
 				if e&end == 0 {
 					return leave(ErrCorrupt)
 				}
@@ -81,11 +93,10 @@ func (r *Reader) decode() error {
 			}
 		}
 		// After two literals, 26 bits remain; a length needs 20.
-		bits >>= e & codeMask & 63
-		extra := e >> extraShift & extraMask
-		length := int(e>>valueShift) + int(bits&(1<<extra-1))
-		bits >>= extra & 63
-		count -= uint(e&codeMask + extra)
+		length := int(e>>valueShift) +
+			int(bits&(1<<(e&bitsMask&63)-1)>>(e>>codeShift&codeMask))
+		bits >>= e & bitsMask & 63
+		count -= uint(e & bitsMask)
 
 		bits |= binary.LittleEndian.Uint64(in[pos:]) << (count & 63)
 		pos += int((63 - count) >> 3)
@@ -99,11 +110,10 @@ func (r *Reader) decode() error {
 				return leave(ErrCorrupt)
 			}
 		}
-		bits >>= e & codeMask & 63
-		extra = e >> extraShift & extraMask
-		back := int(e>>valueShift) + int(bits&(1<<extra-1))
-		bits >>= extra & 63
-		count -= uint(e&codeMask + extra)
+		back := int(e>>valueShift) +
+			int(bits&(1<<(e&bitsMask&63)-1)>>(e>>codeShift&codeMask))
+		bits >>= e & bitsMask & 63
+		count -= uint(e & bitsMask)
 		if back > o {
 			return leave(ErrCorrupt)
 		}

@@ -220,7 +220,8 @@ func (e *ending) some() error {
 			c = r.literals[(c>>valueShift+uint32(r.bits>>literalBits)&r.literalMore)%
 				uint32(len(r.literals))]
 		}
-		r.take(uint(c & codeMask))
+		code := uint(c >> codeShift & codeMask)
+		r.take(code)
 		switch {
 		case c&literal != 0:
 			e.wide[e.at] = uint16(c >> valueShift & 0xff)
@@ -235,7 +236,7 @@ func (e *ending) some() error {
 		case c&odd != 0:
 			return ErrCorrupt
 		}
-		length := int(c>>valueShift) + int(r.take(uint(c>>extraShift&extraMask)))
+		length := int(c>>valueShift) + int(r.take(uint(c&bitsMask)-code))
 		if err := r.need(32); err != nil {
 			return err
 		}
@@ -247,8 +248,9 @@ func (e *ending) some() error {
 		if d&odd != 0 {
 			return ErrCorrupt
 		}
-		r.take(uint(d & codeMask))
-		from := e.at - int(d>>valueShift) - int(r.take(uint(d>>extraShift&extraMask)))
+		code = uint(d >> codeShift & codeMask)
+		r.take(code)
+		from := e.at - int(d>>valueShift) - int(r.take(uint(d&bitsMask)-code))
 		if from < 0 {
 			return ErrCorrupt
 		}

@@ -26,9 +26,11 @@ const (
 	history  = 32 << 10
 	maxMatch = 258
 	// the most that one iteration of the loop writes, including the rest of the last word
-	slack     = maxMatch + 16
-	outSize   = history + 256<<10 + slack
-	inSize    = 64 << 10
+	slack   = maxMatch + 16
+	outSize = history + 256<<10 + slack
+	inSize  = 64 << 10
+	// The first Read decodes about so much, because of many members only the first bytes are read.
+	beginning = 256
 	lookahead = 16 // bytes of input that one iteration of the loop reads
 	// zeros after the end of the input: the loop may read them, with up to 7 bytes in the register
 	padding = 32
@@ -50,6 +52,7 @@ type Reader struct {
 	out   []byte
 	taken int // end of the data that Read returned
 	made  int // end of the decoded data
+	full  int // where decoding stops until more is read
 
 	final  bool // the current block is the last one
 	inside int  // state in the current block
@@ -79,7 +82,7 @@ func NewReader() *Reader {
 func (r *Reader) Reset(src io.Reader) {
 	r.src, r.err = src, nil
 	r.pos, r.have, r.last, r.bits, r.count = 0, 0, false, 0, 0
-	r.taken, r.made = 0, 0
+	r.taken, r.made, r.full = 0, 0, 0
 	r.final, r.inside, r.stored = false, between, 0
 }
 
@@ -96,6 +99,11 @@ func (r *Reader) Read(p []byte) (int, error) {
 			r.made = copy(r.out, r.out[r.made-history:r.made])
 			r.taken = r.made
 		}
+		if r.full == 0 {
+			r.full = r.made + beginning
+		} else {
+			r.full = outSize - slack
+		}
 		r.err = r.run()
 	}
 	n := copy(p, r.out[r.taken:r.made])
@@ -105,7 +113,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 // run decodes until the output is full or the stream ends.
 func (r *Reader) run() error {
-	for r.made <= outSize-slack {
+	for r.made <= r.full {
 		var err error
 		switch r.inside {
 		case between:
@@ -233,7 +241,7 @@ func (r *Reader) copyStored() error {
 			}
 			continue
 		}
-		n := min(r.stored, r.have-r.pos, outSize-slack+1-r.made)
+		n := min(r.stored, r.have-r.pos, r.full+1-r.made)
 		if n <= 0 {
 			return nil
 		}

@@ -68,7 +68,19 @@ func deflated(t testing.TB, level int, b []byte) []byte {
 	return buf.Bytes()
 }
 
-func TestInflatesWhatWasDeflated(t *testing.T) {
+// eachDecoder calls a test with decodeFast, if the processor has its instructions, and without it.
+func eachDecoder(t *testing.T, test func(t *testing.T)) {
+	if accelerated {
+		t.Run("decodeFast", test)
+		accelerated = false
+		defer func() { accelerated = true }()
+	}
+	t.Run("decode", test)
+}
+
+func TestInflatesWhatWasDeflated(t *testing.T) { eachDecoder(t, inflatesWhatWasDeflated) }
+
+func inflatesWhatWasDeflated(t *testing.T) {
 	r := NewReader()
 	for name, want := range samples() {
 		for _, level := range []int{flate.HuffmanOnly, flate.NoCompression, 1, 6, 9} {
@@ -94,7 +106,9 @@ func TestInflatesWhatWasDeflated(t *testing.T) {
 	}
 }
 
-func TestCutOffAnywhere(t *testing.T) {
+func TestCutOffAnywhere(t *testing.T) { eachDecoder(t, cutOffAnywhere) }
+
+func cutOffAnywhere(t *testing.T) {
 	r := NewReader()
 	for _, level := range []int{flate.NoCompression, 1, 9} {
 		packed := deflated(t, level, samples()["words"][:2000])
@@ -107,7 +121,9 @@ func TestCutOffAnywhere(t *testing.T) {
 	}
 }
 
-func TestByteByByte(t *testing.T) {
+func TestByteByByte(t *testing.T) { eachDecoder(t, byteByByte) }
+
+func byteByByte(t *testing.T) {
 	r := NewReader()
 	for name, want := range samples() {
 		want = want[:min(len(want), 50_000)]
@@ -129,7 +145,9 @@ func TestErrorOfTheSource(t *testing.T) {
 }
 
 // Streams from the tests of zlib and Go for damaged input.
-func TestDamaged(t *testing.T) {
+func TestDamaged(t *testing.T) { eachDecoder(t, damaged) }
+
+func damaged(t *testing.T) {
 	r := NewReader()
 	for name, c := range map[string]string{
 		"a kind of block that there is not": "07",
@@ -152,16 +170,19 @@ func TestDamaged(t *testing.T) {
 }
 
 // FuzzInflate compares the reader with that of the standard library: same bytes, and an error
-// for the same inputs.
+// for the same inputs. It compares decodeFast with decode, which must return the same bytes before an
+// error too.
 func FuzzInflate(f *testing.F) {
 	for _, b := range samples() {
 		f.Add(deflated(f, 6, b[:min(len(b), 5000)]))
 	}
 	f.Add([]byte{0x0c, 0xc0, 0x81, 0, 0, 0, 0, 0, 0x90, 0xff, 0x6b, 4, 0})
 	r := NewReader()
+	fast := accelerated
 	f.Fuzz(func(t *testing.T, packed []byte) {
 		const most = 4 << 20
 		want, wantErr := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(packed)), most))
+		accelerated = fast
 		r.Reset(bytes.NewReader(packed))
 		got, err := io.ReadAll(io.LimitReader(r, most))
 		if (err == nil) != (wantErr == nil) {
@@ -169,6 +190,12 @@ func FuzzInflate(f *testing.F) {
 		}
 		if err == nil && !bytes.Equal(got, want) {
 			t.Fatalf("%d bytes, and the standard library makes %d", len(got), len(want))
+		}
+		accelerated = false
+		r.Reset(bytes.NewReader(packed))
+		slow, slowErr := io.ReadAll(io.LimitReader(r, most))
+		if !errors.Is(err, slowErr) || !bytes.Equal(got, slow) {
+			t.Fatalf("%d bytes, %v, and decode makes %d, %v", len(got), err, len(slow), slowErr)
 		}
 	})
 }
