@@ -93,7 +93,7 @@ func (r *moduleReader) exceptions(l line, in scope) {
 	}
 	in.into.raises = in.into.raises || raises && !in.excepting && (r.words.loads || r.words.uses)
 	if len(all) > 2 && all[0].kind == 'n' && all[1].text == "=" && len(r.opened) < maxSteps {
-		if slices.ContainsFunc(all[2:], r.opens) {
+		if (r.words.mayLoad || r.loaded) && slices.ContainsFunc(all[2:], r.opens) {
 			r.opened[strings.Clone(all[0].text)] = true
 		} else if !in.excepting {
 			delete(r.opened, all[0].text)

@@ -172,6 +172,7 @@ type moduleReader struct {
 	leaves   bool                // a break, continue or return since the last loop over constants
 	skips    bool                // its functions do nothing that matters
 	words    words
+	loaded   bool // a step loads a library
 	lexer    lexer
 	line     line // the next one; without tokens at the end
 	failures int  // number of statements that may raise an exception, as far as they are recognized

@@ -28,6 +28,9 @@ var notKnown = []string{"", "."}
 
 // assign handles "name = …".
 func (r *moduleReader) assign(name string, all []token, plain bool) {
+	if !r.words.mayLoad { // only a call that loads a library needs paths
+		return
+	}
 	if r.skips && len(r.paths) == 0 && !slices.ContainsFunc(all, func(t token) bool {
 		return t.text == "__file__" || t.text == "find_library"
 	}) {

@@ -207,12 +207,23 @@ func (r *moduleReader) step(s step, in scope) {
 	s.handled, s.guarded, s.kept = in.handled, in.guarded, in.kept
 	s.fork, s.arm, s.flag = in.fork, in.arm, in.flag
 	r.versions = r.versions || in.only != Versions{}
-	if r.count < maxSteps && (s.do == setsFlags || !slices.Contains(in.into.steps, s)) {
+	if r.count < maxSteps && (s.do == setsFlags || !in.into.has(s)) {
 		s.name = strings.Clone(s.name)
 		in.into.steps = append(in.into.steps, s)
 		in.into.loads = in.into.loads || s.do == loadsLibrary
+		r.loaded = r.loaded || s.do == loadsLibrary
 		r.count++
 	}
+}
+
+// has reports whether a step was stored before.
+func (b *body) has(s step) bool {
+	for i := range b.steps {
+		if b.steps[i].name == s.name && b.steps[i] == s {
+			return true
+		}
+	}
+	return false
 }
 
 // use handles the use of a name: a call or a mention of a function.

@@ -61,11 +61,13 @@ func (l *lexer) line() {
 		case c == ' ' || c == '\t' || c == '\r' || c == '\f':
 			i++
 		case c == '#':
-			for i < len(src) && src[i] != '\n' {
-				i++
+			if end := strings.IndexByte(src[i:], '\n'); end >= 0 {
+				i += end
+			} else {
+				i = len(src)
 			}
 		case isName(c):
-			j := i
+			j := i + 1
 			for j < len(src) && isName(src[j]) {
 				j++
 			}
@@ -90,16 +92,26 @@ func (l *lexer) line() {
 				depth = max(depth-1, 0)
 			}
 			n := 1
-			if i+1 < len(src) {
-				switch src[i : i+2] {
-				case ":=", "+=", "==", "!=", "<=", ">=", "->", "//", "**":
-					n = 2
-				}
+			if i+1 < len(src) && long(c, src[i+1]) {
+				n = 2
 			}
 			out, i = append(out, token{kind: 'o', text: src[i : i+n]}), i+n
 		}
 	}
 	l.out, l.at, l.ended = out, i, true
+}
+
+// long reports whether two characters are one operator.
+func long(a, b byte) bool {
+	switch b {
+	case '=':
+		return a == ':' || a == '+' || a == '=' || a == '!' || a == '<' || a == '>'
+	case '>':
+		return a == '-'
+	case '/', '*':
+		return a == b
+	}
+	return false
 }
 
 // indent goes to the next line that is not empty, and returns its indentation.
@@ -145,10 +157,16 @@ func (l *lexer) skip() {
 	l.at, l.ended = len(src), true
 }
 
-func isName(c byte) bool {
-	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
-		c >= 0x80
-}
+func isName(c byte) bool { return names[c] }
+
+var names = func() (t [256]bool) {
+	for i := range t {
+		c := byte(i)
+		t[i] = c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			c >= 0x80
+	}
+	return t
+}()
 
 // prefix reports whether a word is a string prefix.
 func prefix(s string) bool {
@@ -158,8 +176,8 @@ func prefix(s string) bool {
 // str reads the string that begins with a quote at src[i]; prefix is in lower case.
 func str(src string, i int, prefix string) (token, int) {
 	quote := src[i : i+1]
-	if strings.HasPrefix(src[i:], strings.Repeat(quote, 3)) {
-		quote = strings.Repeat(quote, 3)
+	if i+3 <= len(src) && src[i+1] == src[i] && src[i+2] == src[i] {
+		quote = src[i : i+3]
 	}
 	i += len(quote)
 	t := token{kind: 's', any: strings.Contains(prefix, "f")}
