@@ -73,9 +73,9 @@ func (b *branches) except(clause line, steps []step, fails bool) {
 // exceptions handles what a simple statement may raise because a library was not loaded.
 func (r *moduleReader) exceptions(l line, in scope) {
 	all := l.tokens
-	raises := l.is("raise") || ends(all)
-	top, _, _ := strings.Cut(r.name, "/")
+	raises := l.word() == "raise" || ends(all)
 	calls := func(all []token) bool { // of a function of this program, or one that loads a library
+		top, _, _ := strings.Cut(r.name, "/")
 		for i, t := range all[:max(0, len(all)-1)] {
 			at, imported := r.names[t.text]
 			if t.kind == 'n' && (all[i+1].text == "(" || all[i+1].text == ".") &&
@@ -109,7 +109,7 @@ func (r *moduleReader) exceptions(l line, in scope) {
 		begins := i == 0 || all[i-1].kind != 'o' || all[i-1].text != "."
 		if begins && t.kind == 'n' && r.opened[t.text] && i+1 < len(all) &&
 			(all[i+1].text == "." || all[i+1].text == "[" || all[i+1].text == "(") ||
-			l.is("assert") && r.opened[t.text] || i > 0 && all[i-1].text == "." && declares(all[:i+1]) {
+			l.word() == "assert" && r.opened[t.text] || i > 0 && all[i-1].text == "." && declares(all[:i+1]) {
 			in.into.uses = true
 		}
 	}

@@ -107,6 +107,9 @@ func (c *Code) Module(on System) (name string, m *Module) {
 	dotted := func(at string) []string { return []string{strings.ReplaceAll(at, "/", ".")} }
 	r.values = map[string][]string{"__name__": dotted(r.name), "__package__": dotted(r.folder)}
 	r.lexer.src = c.text
+	for name := range r.defined {
+		r.bound.add(name)
+	}
 	r.skips = !r.words.imports && !r.words.loads
 	r.next()
 	r.block(0, scope{into: &r.top})
@@ -172,7 +175,8 @@ type moduleReader struct {
 	leaves   bool                // a break, continue or return since the last loop over constants
 	skips    bool                // its functions do nothing that matters
 	words    words
-	loaded   bool // a step loads a library
+	bound    nameFilter // has all of defined and names
+	loaded   bool       // a step loads a library
 	lexer    lexer
 	line     line // the next one; without tokens at the end
 	failures int  // number of statements that may raise an exception, as far as they are recognized
@@ -383,17 +387,19 @@ func (e ending) or(f ending) ending {
 // add handles a simple statement of the block.
 func (e *ending) add(all []token) {
 	l := line{tokens: all}
-	e.returns = e.returns || l.is("return")
-	e.raises = e.raises || l.is("raise") || ends(all)
+	e.returns = e.returns || l.word() == "return"
+	e.raises = e.raises || l.word() == "raise" || ends(all)
 }
 
 // ends reports whether a statement ends Python: sys.exit().
 func ends(all []token) bool {
 	l := line{tokens: all}
-	if l.is("sys", "os") && len(all) > 3 && all[1].text == "." {
+	if word := l.word(); (word == "sys" || word == "os") && len(all) > 3 && all[1].text == "." {
 		l.tokens = all[2:]
 	}
-	return l.is("exit", "_exit", "quit") && len(l.tokens) > 1 && l.tokens[1].text == "("
+	word := l.word()
+	return (word == "exit" || word == "_exit" || word == "quit") && len(l.tokens) > 1 &&
+		l.tokens[1].text == "("
 }
 
 // branches is the state of the if, try or match statement whose branches are read.

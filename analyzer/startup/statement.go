@@ -55,8 +55,8 @@ func (r *moduleReader) statements(all []token, in scope) {
 
 func (r *moduleReader) statement(all []token, in scope) {
 	l := line{tokens: all}
-	switch {
-	case l.is("import"):
+	switch l.word() {
+	case "import":
 		for one := range split(all[1:], ",") {
 			name, as := renamed(one)
 			at := strings.ReplaceAll(name, ".", "/")
@@ -70,10 +70,10 @@ func (r *moduleReader) statement(all []token, in scope) {
 				}
 			}
 		}
-	case l.is("from"):
+	case "from":
 		r.importFrom(all[1:], in)
 	default:
-		r.raises = r.raises || l.is("raise") && in.into == &r.top
+		r.raises = r.raises || l.word() == "raise" && in.into == &r.top
 		r.exceptions(l, in)
 		if slices.ContainsFunc(all, conditional) {
 			in = in.maybe()
@@ -179,6 +179,7 @@ func (r *moduleReader) bind(name, at string) {
 	first, _, _ := strings.Cut(at, "/")
 	r.rebinds(name, 1)
 	if !standard[first] && len(r.names) < maxSteps {
+		r.bound.add(name)
 		r.names[strings.Clone(name)] = strings.Clone(at)
 	}
 }
@@ -234,11 +235,11 @@ func (r *moduleReader) use(all []token, i int, in scope) {
 	}
 	parts := all[i:end]
 	last := parts[len(parts)-1].text
-	at, imported := r.names[first]
-	if !imported && !r.special(first, last) && !r.defined[first] && !r.defined[last] &&
-		!r.anyLoads(parts) {
+	if !r.bound.may(first) && (len(parts) == 1 || !r.bound.may(last)) &&
+		!r.special(first, last) && !r.anyLoads(parts) {
 		return // most names
 	}
+	at, imported := r.names[first]
 	call := end < len(all) && all[end].kind == 'o' && all[end].text == "("
 	own := imported && (strings.HasPrefix(at, r.folder+"/") || strings.HasPrefix(r.name, at+"/"))
 	if !call {

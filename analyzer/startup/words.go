@@ -201,3 +201,26 @@ func importsAt(text string, before, at int) bool {
 		strings.Contains(words, ": ") || strings.Contains(words, "; ") ||
 		strings.HasPrefix(rest, "import_") || strings.HasSuffix(words, "__")
 }
+
+// nameFilter tells quickly of most names that they are not in a set.
+type nameFilter [64]uint64
+
+// place returns the word and the bit of a name.
+func (nameFilter) place(name string) (word, bit byte) {
+	if name == "" {
+		return 0, 0
+	}
+	first, last := name[0], name[len(name)-1]
+	return (first ^ byte(len(name))*9) & 63, (last ^ name[len(name)/2]*5) & 63
+}
+
+func (f *nameFilter) add(name string) {
+	word, bit := f.place(name)
+	f[word] |= 1 << bit
+}
+
+// may reports whether a name may have been added.
+func (f *nameFilter) may(name string) bool {
+	word, bit := f.place(name)
+	return f[word]>>bit&1 != 0
+}
