@@ -111,8 +111,14 @@ func (c *Code) Module(on System) (name string, m *Module) {
 		r.bound.add(name)
 	}
 	r.skips = !r.words.imports && !r.words.loads
+	buffer := lines.Get().(*[]token)
+	r.lexer.out = *buffer
 	r.next()
 	r.block(0, scope{into: &r.top})
+	if *buffer = r.lexer.out; cap(*buffer) <= 1024 {
+		clear((*buffer)[:cap(*buffer)]) // keep no text
+		lines.Put(buffer)
+	}
 	if r.count >= maxSteps {
 		r.top.steps = append(r.top.steps, step{may: true})
 	}

@@ -1,6 +1,9 @@
 package startup
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // token is a token of Python source: a name, a string, a number or an operator.
 type token struct {
@@ -31,6 +34,9 @@ func tokens(src string) []token {
 	}
 	return append(l.out, token{kind: 'l'})
 }
+
+// lines has buffers for the tokens of a line.
+var lines = sync.Pool{New: func() any { return new(make([]token, 0, 256)) }}
 
 // lexer splits Python source into the tokens of logical lines.
 type lexer struct {
@@ -188,9 +194,11 @@ func str(src string, i int, prefix string) (token, int) {
 		return t, i + n + len(quote)
 	}
 	var b strings.Builder
-	for i < len(src) {
-		if strings.HasPrefix(src[i:], quote) {
-			i += len(quote)
+	from := i // of what was not written yet
+	closed := 0
+	for ; i < len(src); i++ {
+		if src[i] == quote[0] && strings.HasPrefix(src[i:], quote) {
+			closed = len(quote)
 			break
 		}
 		if src[i] == '\n' && len(quote) == 1 {
@@ -199,15 +207,16 @@ func str(src string, i int, prefix string) (token, int) {
 		if src[i] == '\\' && i+1 < len(src) {
 			if !strings.Contains(prefix, "r") &&
 				(src[i+1] == '\\' || src[i+1] == '\'' || src[i+1] == '"') {
+				b.WriteString(src[from:i])
 				i++
+				from = i
 			} else if len(quote) == 1 && src[i+1] == quote[0] {
-				b.WriteByte(src[i])
 				i++
 			}
 		}
-		b.WriteByte(src[i])
-		i++
 	}
+	b.WriteString(src[from:i])
+	i += closed
 	t.text = b.String()
 	t.any = t.any && strings.Contains(t.text, "{")
 	return t, i
