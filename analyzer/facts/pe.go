@@ -80,16 +80,11 @@ func startupSource(pkg *unpack.Package, p string, size int64) bool {
 // wrong.
 func linuxSource(pkg *unpack.Package, p string) bool {
 	if pkg.Kind == KindWheel {
-		return !startup.InTests(Installed(p)) && forLinux(pkg.Path)
+		return !startup.InTests(Installed(p)) && tagged(pkg.Path, platform.TagLinux, platform.TagAny,
+			platform.TagAndroid, platform.TagWebAssembly)
 	}
 	_, ok := condaModule(p)
 	return ok
-}
-
-// forLinux reports whether the sources of a wheel matter for objects for Linux, by its tags.
-func forLinux(wheel string) bool {
-	return tagged(wheel, platform.TagLinux, platform.TagAny, platform.TagAndroid,
-		platform.TagWebAssembly)
 }
 
 func isSource(p string) bool { return strings.HasSuffix(p, ".py") || strings.HasSuffix(p, ".pth") }
@@ -171,10 +166,6 @@ func (a *Artifact) listed(member string) {
 	at := Installed(member)
 	dir, file := path.Split(at)
 	a.Sources = a.Sources || isSource(file)
-	if a.Loads == nil && a.Kind == KindWheel && isSource(file) && startup.InTests(at) &&
-		forLinux(a.Path) {
-		a.load(startup.Loads{}) // a test is a source without effects, which is not read
-	}
 	switch {
 	case file == "__init__.py" && strings.Count(at, "/") == 1:
 		a.roots = append(a.roots, path.Dir(at))

@@ -23,3 +23,29 @@ func TestWantNode(t *testing.T) {
 		}
 	}
 }
+
+// A test in a wheel is a source without effects, which is not read. In a conda package it is read.
+func TestWantTests(t *testing.T) {
+	wheel := &unpack.Package{Kind: KindWheel, Path: "x-1-py3-none-manylinux_2_28_x86_64.whl"}
+	conda := &unpack.Package{Kind: KindArchive, Format: unpack.FormatConda, Path: "x.conda"}
+	const site = "lib/python3.12/site-packages/"
+	for _, c := range []struct {
+		pkg  *unpack.Package
+		path string
+		want bool
+	}{
+		{wheel, "x/load.py", true},
+		{wheel, "x/tests/load.py", false},
+		{wheel, "x/test/load.py", false},
+		{wheel, "tests/load.py", true}, // a package of this name
+		{conda, site + "x/tests/load.py", true},
+	} {
+		if got := want(c.pkg, c.path, 100, []byte("import ctypes")); got != c.want {
+			t.Errorf("%s in %s: %v", c.path, c.pkg.Path, got)
+		}
+	}
+	a := newArtifact(wheel)
+	if a.listed("x/tests/load.py"); a.Loads == nil || a.Loads.MayGlobal() || !a.Sources {
+		t.Errorf("a wheel with a test only: %+v", a.Loads)
+	}
+}

@@ -335,7 +335,7 @@ func (r *moduleReader) block(indent int, in scope) (out ending) {
 			r.leaves = r.leaves || word == "break" || word == "continue" || word == "return"
 			r.statements(l.tokens, in)
 			r.next()
-			in.never = in.never || l.is("return")
+			in.never = in.never || word == "return"
 			continue
 		}
 		colon := afterColon(l.tokens)

@@ -177,3 +177,25 @@ func FuzzReadModule(f *testing.F) {
 		}
 	})
 }
+
+// What a function returns is executed, also after other statements; what follows is not.
+func TestReturnedLoad(t *testing.T) {
+	const text = `
+from helper import load_lib
+def load():
+    name = "libfirst.so"
+    return load_lib("libfirst.so")
+    load_lib("libsecond.so")
+load()
+`
+	name, m := ReadModule("pkg/__init__.py", text, System{Name: "linux"})
+	var loaded []string
+	for _, e := range (Program{name: m}).Import(name, "").Events {
+		if e.Load {
+			loaded = append(loaded, e.Name)
+		}
+	}
+	if !slices.Equal(loaded, []string{"libfirst.so"}) {
+		t.Errorf("the import loads %q", loaded)
+	}
+}

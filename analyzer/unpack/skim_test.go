@@ -31,8 +31,11 @@ func (s *holed) Close() error { return nil }
 // sampler keeps what is not stored.
 type sampler struct {
 	bytes.Buffer
-	enough int // bytes; 0 = all
+	before []byte // what precedes that
+	enough int    // bytes; 0 = all
 }
+
+func (s *sampler) Before(p []byte) { s.before = append(s.before, p...) }
 
 func (s *sampler) Enough() bool { return s.enough > 0 && s.Len() >= s.enough }
 
@@ -75,12 +78,16 @@ func TestSkim(t *testing.T) {
 					t.Errorf("%s: asked with %d bytes of a file of %d", c.name, len(head), declared)
 				}
 				rest.Reset()
+				rest.before = nil
 				return c.ranges, &rest
 			},
 			Prepare: func(f *File) any {
 				if c.name == "two of them" && (f.Skimmed != &rest || !bytes.Equal(rest.Bytes(),
 					slices.Concat(data[SkipUnit:2*SkipUnit], data[3*SkipUnit:4*SkipUnit]))) {
 					t.Errorf("%s: %d other bytes are not stored", c.name, rest.Len())
+				}
+				if c.name == "two of them" && !bytes.Equal(rest.before, data[:SkipUnit]) {
+					t.Errorf("%s: %d bytes precede what is not stored", c.name, len(rest.before))
 				}
 				times++
 				got := make([]byte, c.to-c.from)
