@@ -109,7 +109,8 @@ func (r *moduleReader) exceptions(l line, in scope) {
 		begins := i == 0 || all[i-1].kind != 'o' || all[i-1].text != "."
 		if begins && t.kind == 'n' && r.opened[t.text] && i+1 < len(all) &&
 			(all[i+1].text == "." || all[i+1].text == "[" || all[i+1].text == "(") ||
-			l.word() == "assert" && r.opened[t.text] || i > 0 && all[i-1].text == "." && declares(all[:i+1]) {
+			l.word() == "assert" && r.opened[t.text] ||
+			i > 0 && all[i-1].text == "." && declares(all[:i+1]) {
 			in.into.uses = true
 		}
 	}

@@ -23,7 +23,7 @@ var pathWords = []string{
 	"Path", "PurePath", "resolve", "absolute", "as_posix", "joinpath", "parent", "parents", "__file__",
 }
 
-// notKnown are the values of a path that is not known: two, as of a name whose value is not certain.
+// notKnown are the values of a path that is not known: two, as of a name with several assignments.
 var notKnown = []string{"", "."}
 
 // assign handles "name = …".

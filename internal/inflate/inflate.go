@@ -1,7 +1,7 @@
-// Package inflate decodes DEFLATE streams (RFC 1951). Inflating takes most of the time of a check of
-// a wheel, and this decoder takes about a third of the time of the available packages: it keeps 64
-// bits of input in a register, decodes up to three literals between two refills, and copies matches
-// in words. For x86_64 the same loop is also written in assembly.
+// Package inflate decodes DEFLATE streams (RFC 1951). Inflating takes most of the time of a check
+// of a wheel, and this decoder takes about a third of the time of the available packages: it keeps
+// 64 bits of input in a register, decodes up to three literals between two refills, and copies
+// matches in words. For x86_64 the same loop is also written in assembly.
 //
 //	r := inflate.NewReader()
 //	r.Reset(compressed)
