@@ -264,8 +264,10 @@ func (c *comparison) hasKeyFunction(mangled string) bool {
 	}
 	own := strings.TrimSuffix(strings.TrimPrefix(mangled, "N"), "E")
 	return slices.ContainsFunc(t.Words, func(w string) bool {
-		name, ok := strings.CutPrefix(w, "_ZN")
-		return ok && strings.HasPrefix(strings.TrimLeft(name, "KVRO"), own) && c.strong[w]
+		return slices.ContainsFunc(strings.Fields(w), func(symbol string) bool {
+			name, ok := strings.CutPrefix(symbol, "_ZN")
+			return ok && strings.HasPrefix(strings.TrimLeft(name, "KVRO"), own) && c.strong[symbol]
+		})
 	})
 }
 

@@ -111,7 +111,8 @@ func (s *Symbol) ID() string {
 type Table struct {
 	Symbol string `json:"symbol"` // _ZTV…, _ZTI… or _ZTT…
 	Size   uint64 `json:"size"`   // in bytes
-	// a symbol, #N for a number, or "" for an address without an exported symbol
+	// #N for a number, or the symbols of an address, separated by spaces and the strong ones first; ""
+	// for an address without an exported symbol, or with very many
 	Words []string `json:"words,omitempty"`
 }
 

@@ -45,14 +45,7 @@ func (l *Library) readTables(c *elfobj.Contents, addrs []uint64) error {
 	if err != nil {
 		return err
 	}
-	at := map[uint64]string{}
-	for i := range l.Symbols {
-		// other tables refer to the strong one of several names of an address; constructors always
-		// have two names
-		if _, ok := at[addrs[i]]; !ok || !l.Symbols[i].Weak {
-			at[addrs[i]] = l.Symbols[i].Name
-		}
-	}
+	at := l.namesAt(words, addrs)
 	for i, list := range words {
 		out := make([]string, len(list))
 		for k, w := range list {
@@ -73,6 +66,48 @@ func (l *Library) readTables(c *elfobj.Contents, addrs []uint64) error {
 	}
 	slices.SortFunc(l.Tables, func(a, b Table) int { return cmp.Compare(a.Symbol, b.Symbol) })
 	return nil
+}
+
+// namesAt returns the names of the addresses in tables, as Table.Words has them.
+func (l *Library) namesAt(words [][]elfobj.Word, addrs []uint64) map[uint64]string {
+	const most = 16 // of an address; functions that do nothing may all have the same
+	at := map[uint64][]int{}
+	for _, list := range words {
+		for _, w := range list {
+			if w.Symbol == "" && w.Moved {
+				at[w.Value] = nil
+			}
+		}
+	}
+	for i, addr := range addrs {
+		if all, ok := at[addr]; ok && len(all) <= most {
+			at[addr] = append(all, i)
+		}
+	}
+	out := make(map[uint64]string, len(at))
+	for addr, all := range at {
+		if len(all) > most {
+			continue
+		}
+		var strong, weak []string
+		for _, i := range all {
+			s := &l.Symbols[i]
+			same := strings.TrimSuffix(s.Name, "D2Ev") + "D1Ev" // destructors always have two names
+			switch {
+			case strings.HasSuffix(s.Name, "D2Ev") && slices.ContainsFunc(all, func(k int) bool {
+				return l.Symbols[k].Name == same
+			}):
+			case s.Weak:
+				weak = append(weak, s.Name)
+			default:
+				strong = append(strong, s.Name)
+			}
+		}
+		slices.Sort(strong)
+		slices.Sort(weak)
+		out[addr] = strings.Join(append(strong, weak...), " ")
+	}
+	return out
 }
 
 // table returns the table of a symbol, or nil.
@@ -170,7 +205,7 @@ func (c *comparison) baseAmong(mangled string, is func(mangled string) bool) str
 			continue
 		}
 		for k, w := range t.Words {
-			base, ok := strings.CutPrefix(w, "_ZTI")
+			base, ok := strings.CutPrefix(firstName(w), "_ZTI")
 			if k < 2 || !ok || seen[base] {
 				continue
 			}
@@ -188,7 +223,7 @@ func (c *comparison) baseAmong(mangled string, is func(mangled string) bool) str
 func vtableDifference(a, b *Table) string {
 	for k := 0; k < min(len(a.Words), len(b.Words)); k++ {
 		was, is := a.Words[k], b.Words[k]
-		if was == is {
+		if sameWord(was, is) {
 			continue
 		}
 		number := strings.HasPrefix(was, "#") || strings.HasPrefix(is, "#")
@@ -209,15 +244,14 @@ func vtableDifference(a, b *Table) string {
 			}
 			continue
 		}
-		x, y := method(was), method(is)
-		if x == "" || y == "" || x == y {
+		if sameMethod(was, is) {
 			continue
 		}
 		return fmt.Sprintf(
 			"Slot %d of its virtual table was %s and is %s now.",
 			k-2,
-			Readable(was),
-			Readable(is),
+			Readable(firstName(was)),
+			Readable(firstName(is)),
 		)
 	}
 	if a.Size != b.Size {
@@ -231,13 +265,39 @@ func vtableDifference(a, b *Table) string {
 	return ""
 }
 
+// firstName returns the first symbol of a word.
+func firstName(word string) string {
+	name, _, _ := strings.Cut(word, " ")
+	return name
+}
+
+// sameWord reports whether two words are equal, or have a name in common: a linker gives functions
+// with the same code one address (identical code folding).
+func sameWord(was, is string) bool {
+	return was == is || slices.ContainsFunc(strings.Fields(was), func(name string) bool {
+		return slices.Contains(strings.Fields(is), name)
+	})
+}
+
+// sameMethod reports whether two words may be the same virtual function, or overrides of it.
+func sameMethod(was, is string) bool {
+	for _, x := range strings.Fields(was) {
+		for _, y := range strings.Fields(is) {
+			if x, y := method(x), method(y); x == "" || y == "" || x == y {
+				return true
+			}
+		}
+	}
+	return was == "" || is == ""
+}
+
 // typeinfoDifference describes the change of the base classes; "" without one. The words of
 // typeinfo are its kind, the name, then base classes.
 func typeinfoDifference(a, b *Table) string {
 	if len(a.Words) < 2 || len(b.Words) < 2 {
 		return ""
 	}
-	if a.Words[0] != b.Words[0] && a.Words[0] != "" && b.Words[0] != "" {
+	if !sameWord(a.Words[0], b.Words[0]) && a.Words[0] != "" && b.Words[0] != "" {
 		return fmt.Sprintf("Its base classes changed: %s, now %s.", bases(a), bases(b))
 	}
 	if a.Size != b.Size {
@@ -245,7 +305,7 @@ func typeinfoDifference(a, b *Table) string {
 	}
 	for k := 2; k < min(len(a.Words), len(b.Words)); k++ {
 		was, is := a.Words[k], b.Words[k]
-		if was != is && was != "" && is != "" {
+		if !sameWord(was, is) && was != "" && is != "" {
 			return fmt.Sprintf("Its base classes or their offsets changed: %s, now %s.", bases(a), bases(b))
 		}
 	}
@@ -257,7 +317,7 @@ func bases(t *Table) string {
 	var out []string
 	for _, w := range t.Words[2:] {
 		if strings.HasPrefix(w, "_ZTI") {
-			out = append(out, classOf(w))
+			out = append(out, classOf(firstName(w)))
 		}
 	}
 	kind := ""
