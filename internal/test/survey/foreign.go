@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +17,7 @@ var notBundled = regexp.MustCompile(`(?s)will be copied into the wheel\.\n(.*?)\
 
 // foreign compares what compat says of a wheel for another system with the tool of that system:
 // auditwheel, LLVM's otool or delvewheel. These tools run on Linux and execute nothing of the
-// wheel.
+// wheel. If only compat has an error, the wheel of the release for this system is imported.
 func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error) {
 	file, err := s.download(ctx, dir, w)
 	if err != nil {
@@ -46,9 +47,32 @@ func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error
 			t.tags += err.Error()
 		}
 	}
-	row := t.compare(w.label(), "check", s.check(ctx, dir, "check", file))
+	c := s.check(ctx, dir, "check", file)
+	if t.compare(w.label(), "", c).Verdict == FalseAlarm {
+		if t.fails, err = s.here(ctx, dir, w); err != nil {
+			return nil, err
+		}
+	}
+	row := t.compare(w.label(), "check", c)
 	row.System = w.System
 	return []Row{row}, nil
+}
+
+// here returns what does not load of the wheel that the release has for this system. The tools of
+// other systems know nothing of the packages that a wheel requires, such as another NumPy. It
+// returns nothing if the release has no such wheel.
+func (s *survey) here(ctx context.Context, dir string, w drawn) (map[string]string, error) {
+	pins, err := s.compile(ctx, dir, []string{w.String()}, w.Python, "")
+	if errors.Is(err, errLeft) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.install(ctx, dir, pins, w.Python); err != nil {
+		return nil, err
+	}
+	return s.probe(ctx, dir, []string{w.Name}).fails, nil
 }
 
 // installNames returns the libraries of a wheel for macOS that are neither in it nor part of the

@@ -22,7 +22,8 @@ imports the packages, opens every shared object with ` + "`RTLD_NOW`" + ` in a p
 asks auditwheel for the platform tag, and compares that with the answers of compat. If an error of
 compat is about an object that this machine loads, qemu loads it on a processor with no more than
 the baseline of x86-64. Wheels for musl, macOS and Windows are not installed but compared with
-auditwheel, LLVM's otool and delvewheel.
+auditwheel, LLVM's otool and delvewheel; if only compat has an error, the release's wheel for this
+system is imported.
 
 - **false pass**: something does not load, or the tag is too old, and compat neither fails nor has a
   warning about it.
