@@ -78,8 +78,12 @@ func (r *resolver) resolve(
 		d.want(f, p, s)
 	}
 	key := setsKey(on, p, r.partial(f), s.With, declared)
-	if together != nil {
-		key += "|as " + project(f)
+	// The artifact stands for the release of its project that the user gave or that it requires.
+	own := project(f)
+	replaces := e != nil || together != nil || own != "" && (requires(with, own) ||
+		requires(declared, own))
+	if replaces {
+		key += "|as " + own
 	}
 	if sets, ok := r.sets[key]; ok {
 		return sets, nil
@@ -97,9 +101,9 @@ func (r *resolver) resolve(
 	if err != nil {
 		return nil, err
 	}
-	if e != nil || together != nil {
+	if replaces {
 		for i, set := range sets {
-			sets[i] = set.In(project(f), declared)
+			sets[i] = set.In(own, declared)
 		}
 	}
 	r.sets[key] = sets

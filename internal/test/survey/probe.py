@@ -110,9 +110,9 @@ def main():
         path, parts = str(f), f.parts
         if path.endswith("/__init__.py") and len(parts) == 2:
             tops.append(parts[0])
-        elif module_name(path) and len(parts) == 1:
-            tops.append(module_name(path))
         where = str(f.locate())
+        if len(parts) == 1 and os.path.isfile(where) and module_name(path, where):
+            tops.append(module_name(path))
         if os.path.isfile(where) and not os.path.islink(where) and shared(where):
             if not foreign.search(path) or path.endswith(own):
                 objects.append((path, where))
