@@ -110,6 +110,7 @@ func (a *Analyzer) fix(
 		written[f.Artifact] = f.File
 	}
 	trial.Sequence(r, written)
+	cause.NextBuilds(r)
 	return r, done, nil
 }
 

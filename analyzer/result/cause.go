@@ -88,6 +88,9 @@ type Reproduction struct {
 type CauseFix struct {
 	fix.Fix
 	Clears int `json:"clears"` // number of findings of the cause that it removes
+	// NextBuild is a sentence: what the build of the wheel needs so that the next one is right without
+	// the fix; "" if the title or the cost says it.
+	NextBuild string `json:"next_build,omitempty"`
 }
 
 // Plan is the smallest known set of fixes that together remove all errors.

@@ -105,7 +105,7 @@ func (w *stepWriter) step(i, j int) Step {
 				which = "compat fix command"
 			}
 			out.Remark = sentences(fmt.Sprintf("The %s of cause %d does this too.", which, w.planned),
-				w.once(nextBuild(x.Fix)))
+				w.once(x.NextBuild))
 			return out
 		}
 		w.planned = i + 1
@@ -150,17 +150,17 @@ func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string 
 	s := string(command) + " "
 	if strings.Contains(s, writes) {
 		return sentences(w.once("The corrected wheel is written to the folder "+fix.Fixed+"."),
-			w.repeated(s), w.once(nextBuild(x.Fix)))
+			w.repeated(s), w.once(x.NextBuild))
 	}
 	if x.Bundling != nil && x.Bundling.With != "" {
 		where := string(x.Bundling.With) + " writes to the folder " + fix.Wheelhouse + "."
 		if x.Bundling.With == fix.Delocate {
 			where = "The command changes the wheel in place."
 		}
-		return sentences(w.once(where), w.once(nextBuild(x.Fix)))
+		return sentences(w.once(where), w.once(x.NextBuild))
 	}
-	if len(x.Retags) > 0 {
-		return sentences(w.once("The command replaces the file."), w.once(nextBuild(x.Fix)))
+	if len(x.Retags) > 0 || strings.Contains(s, retag) { // a report from JSON has only the command
+		return sentences(w.once("The command replaces the file."), w.once(x.NextBuild))
 	}
 	if !strings.Contains(s, inPlace) || strings.Contains(s, " --write ") ||
 		strings.Contains(s, " --in-place ") {
@@ -191,6 +191,9 @@ func (w *stepWriter) once(sentence string) string {
 
 // writes is in the commands that write corrected wheels.
 const writes = " --write " + fix.Fixed + " "
+
+// retag begins the commands that replace a wheel by one with other tags.
+const retag = "wheel tags --remove "
 
 // inPlace begins the commands that change files which pin packages, if no option says otherwise.
 const inPlace = "compat fix "

@@ -36,6 +36,7 @@ func offered(title string, command shellword.Line, verified bool) analyzer.Cause
 func bundled(with fix.Bundler) analyzer.CauseFix {
 	x := offered("Bundle b", bundling, false)
 	x.Bundling = &fix.Bundling{With: with}
+	x.NextBuild = "For the next build, run " + string(with) + " after it."
 	return x
 }
 

@@ -83,9 +83,9 @@ func TestPictures(t *testing.T) {
 		view            browser.View
 		most            int // height in pixels
 	}{
-		{"one", "a1", "warp-lang 1.5.0", browser.View{Width: 900}, 1600},
-		{"one-phone", "a1", "warp-lang 1.5.0", browser.View{Width: 390}, 2700},
-		{"one-dark", "a1", "pow@GLIBC_2.29", browser.View{Width: 900, Dark: true}, 1600},
+		{"one", "a1", "warp-lang 1.5.0", browser.View{Width: 900}, 1650},
+		{"one-phone", "a1", "warp-lang 1.5.0", browser.View{Width: 390}, 2750},
+		{"one-dark", "a1", "pow@GLIBC_2.29", browser.View{Width: 900, Dark: true}, 1650},
 		{"one-print", "a1", "pow@GLIBC_2.29", browser.View{Width: 700, Print: true}, 2600},
 		{"five", "a5", "5 wheels", browser.View{Width: 900}, 4500},
 		{"five-phone", "a5", "5 wheels", browser.View{Width: 390}, 8200},

@@ -1,10 +1,11 @@
-package causetext
+package cause
 
 import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/result"
 )
 
 func TestNextBuild(t *testing.T) {
@@ -27,6 +28,25 @@ func TestNextBuild(t *testing.T) {
 	} {
 		if got := nextBuild(x); got != want {
 			t.Errorf("%s: got %q, want %q", x.Kind, got, want)
+		}
+	}
+}
+
+// Only who builds a wheel has a next build.
+func TestNextBuilds(t *testing.T) {
+	of := func(actor result.Actor, artifact string) result.Cause {
+		return result.Cause{Actor: actor, Artifact: artifact, Fixes: []result.CauseFix{
+			{Fix: fix.Fix{Kind: fix.KindPin, Requirement: "numpy<2"}},
+		}}
+	}
+	r := &result.Report{Causes: []result.Cause{
+		of(result.Builder, "w-1-py3-none-any.whl"), of(result.Installer, "w-1-py3-none-any.whl"),
+		of(result.Builder, "lib.so"),
+	}}
+	NextBuilds(r)
+	for i, want := range []string{"For the next build, change the sources too.", "", ""} {
+		if got := r.Causes[i].Fixes[0].NextBuild; got != want {
+			t.Errorf("cause %d: got %q, want %q", i+1, got, want)
 		}
 	}
 }

@@ -1,11 +1,27 @@
-package causetext
+package cause
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/analyzer/result"
 )
+
+// NextBuilds sets CauseFix.NextBuild of the fixes that builders make. It is called after all steps
+// that change fixes.
+func NextBuilds(r *result.Report) {
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		if c.Actor != result.Builder || !strings.HasSuffix(c.Artifact, ".whl") {
+			continue
+		}
+		for j := range c.Fixes {
+			c.Fixes[j].NextBuild = nextBuild(c.Fixes[j].Fix)
+		}
+	}
+}
 
 // nextBuild says what the build of a wheel needs so that the next one is right without the fix: a
 // sentence, or "" if the title or the cost of the fix says it.
