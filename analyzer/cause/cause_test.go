@@ -799,8 +799,9 @@ func TestBundlingInstalls(t *testing.T) {
 	if last := c.Fixes[2]; last.System == nil {
 		t.Errorf("the last fix is %q", last.Title.String())
 	}
-	if want := " Affected: systems without libone.so.1 and libtwo.so.2."; !strings.HasSuffix(c.Action, want) {
-		t.Errorf("got %q, want %q at the end", c.Action, want)
+	const affected = " Affected: systems without libone.so.1 and libtwo.so.2."
+	if !strings.HasSuffix(c.Action, affected) {
+		t.Errorf("got %q, want %q at the end", c.Action, affected)
 	}
 }
 

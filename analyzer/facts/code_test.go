@@ -48,7 +48,8 @@ func (s *skipped) ReadAt(p []byte, at int64) (int, error) {
 	return s.Reader.ReadAt(p, at)
 }
 
-// If calls are needed that were not searched, the code is read, so that the object is inflated again.
+// If calls are needed that were not searched, the code is read, so that the object is inflated
+// again.
 func TestCodeIsReadAgain(t *testing.T) {
 	b, err := elftest.Write(&elfobj.Object{
 		Sections: []elfobj.Section{{Name: ".text", Data: make([]byte, 3*unpack.SkipUnit)}},

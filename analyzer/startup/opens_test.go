@@ -26,7 +26,9 @@ func TestOpens(t *testing.T) {
 		},
 		"a generator": {[]string{"p/__init__.py", "def f():\n  yield 1\n  " + load + "f()\n"}, false},
 		"a coroutine": {[]string{"p/__init__.py", "async def f():\n  " + load + "f()\n"}, false},
-		"inside":      {[]string{"p/__init__.py", "def g():\n def f():\n  " + load + " f()\ng()\n"}, false},
+		"inside": {
+			[]string{"p/__init__.py", "def g():\n def f():\n  " + load + " f()\ng()\n"}, false,
+		},
 		"defined again": {
 			[]string{"p/__init__.py", "def f():\n  " + load + "def f(): pass\nf()\n"}, false,
 		},

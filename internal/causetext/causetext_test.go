@@ -122,10 +122,11 @@ func TestCommands(t *testing.T) {
 
 // What users can do is no alternative to what the builder has to fix.
 func TestLabel(t *testing.T) {
-	c := &analyzer.Cause{Actor: result.Builder, Artifact: "w-1-py3-none-any.whl", Fixes: []analyzer.CauseFix{
+	c := &analyzer.Cause{Actor: result.Builder, Artifact: "w-1-py3-none-any.whl"}
+	c.Fixes = []analyzer.CauseFix{
 		{Fix: fix.Fix{Kind: fix.KindPatchelf}}, {Fix: fix.Fix{Kind: fix.KindRebuild}},
 		{Fix: fix.Fix{Kind: fix.KindEnvironment}},
-	}}
+	}
 	for i, want := range []string{"Fix", "Or", "For users"} {
 		if got := Label(c, i); got != want {
 			t.Errorf("fix %d: got %q, want %q", i, got, want)

@@ -28,8 +28,8 @@ func TestCountsNamePlaces(t *testing.T) {
 			"nothing to fix in the wheel."},
 		{[]analyzer.Cause{builder, install}, "1 error and 1 warning: 1 thing to fix in the wheel " +
 			"(cause 1), 1 to install on the user's machine (cause 2)."},
-		{[]analyzer.Cause{other}, "1 error: 1 thing to build for another platform, nothing to fix in the " +
-			"wheel."},
+		{[]analyzer.Cause{other}, "1 error: 1 thing to build for another platform, nothing to fix in " +
+			"the wheel."},
 		{[]analyzer.Cause{change, builder, builder, builder, change}, "5 errors: 2 things to change " +
 			"where it is installed (causes 1 and 5), 3 to fix in the wheel (causes 2 to 4)."},
 	} {
@@ -63,7 +63,8 @@ func TestShip(t *testing.T) {
 		"Do not ship this wheel for Alpine 3.20; for use with torch 2.": {
 			of("Alpine 3.20"), of("use with torch 2"),
 		},
-		"Not for Alpine 3.20; for RHEL 7: pip does not install this wheel there, since no tag claims it.": {
+		"Not for Alpine 3.20; for RHEL 7: pip does not install this wheel there, since no tag " +
+			"claims it.": {
 			unclaimed, other, may,
 		},
 		"Do not ship this wheel for Alpine 3.20, which its tags do not claim; for use with torch 2.": {

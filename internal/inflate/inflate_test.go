@@ -170,8 +170,8 @@ func damaged(t *testing.T) {
 }
 
 // FuzzInflate compares the reader with that of the standard library: same bytes, and an error
-// for the same inputs. It compares decodeFast with decode, which must return the same bytes before an
-// error too.
+// for the same inputs. It compares decodeFast with decode, which must return the same bytes before
+// an error too.
 func FuzzInflate(f *testing.F) {
 	for _, b := range samples() {
 		f.Add(deflated(f, 6, b[:min(len(b), 5000)]))

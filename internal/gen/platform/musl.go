@@ -77,8 +77,8 @@ func debianMusl(
 	return o, apt.Version(deb), err
 }
 
-// deriveMusl returns the table of an architecture. What Debian adds to musl and leaves out is what it
-// adds and leaves out on x86_64, where Alpine's is known; there is Debian's of x86_64.
+// deriveMusl returns the table of an architecture. What Debian adds to musl and leaves out is what
+// it adds and leaves out on x86_64, where Alpine's is known; there is Debian's of x86_64.
 func deriveMusl(
 	arch, from string,
 	here, there *elfobj.Object,
@@ -113,9 +113,9 @@ func deriveMusl(
 	return set, addOldMusl(set, model)
 }
 
-// addOldMusl adds musl 1.1.24 to a table that does not have it. It has what x86_64 has in both, what
-// only this architecture has (but for the functions with a time of 64 bits, which 1.2.0 added to
-// those of 32 bits), and what x86_64 has no longer. An architecture that musl did not support then
+// addOldMusl adds musl 1.1.24 to a table that does not have it. It has what x86_64 has in both,
+// what only this architecture has (but for the functions with a time of 64 bits, which 1.2.0 added
+// to those of 32 bits), and what x86_64 has no longer. An architecture that musl did not support then
 // has a column that no platform uses. Builds of musl 1.1.24 and 1.2.5 for i686, armv7l, ppc64le,
 // s390x and riscv64 export the same, but for __restore and __restore_rt of riscv64 in 1.1.24.
 func addOldMusl(s, model *table.Set) error {

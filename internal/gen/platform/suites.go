@@ -35,8 +35,8 @@ var (
 	trixie   = debian("debian13", "trixie", "2.41")
 	sid      = debian("sid", "sid", "2.43") // no platform of its own: it moves
 
-	// riscv64 became an architecture of Debian with trixie, loong64 after it; ppc64el and s390x left the mirrors'
-	// bullseye when its long-term support began. Of Ubuntu a general mirror has the PC's
+	// riscv64 became an architecture of Debian with trixie, loong64 after it; ppc64el and s390x left
+	// the mirrors' bullseye when its long-term support began. Of Ubuntu a general mirror has the PC's
 	// architectures only; the others are derived.
 	architectures = []architecture{
 		{"x86_64", "amd64", []suite{

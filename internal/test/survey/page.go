@@ -93,8 +93,8 @@ func writePage(file string, results []string) error {
 		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s: %d comparisons, %d objects opened, "+
 			"%d MB downloaded\n", r.Seed, budget, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
-	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | not known | " +
-		"not run |\n|---|---|---|---|---|---|---|---|\n")
+	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | " +
+		"not known | not run |\n|---|---|---|---|---|---|---|---|\n")
 	for _, key := range slices.Sorted(maps.Keys(sums)) {
 		c := sums[key]
 		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d | %d | %d |\n", key, c[Agree], c[FalsePass],

@@ -90,7 +90,8 @@ def fails(act):
 def preloads(path):
     """Whether a process starts with a library in LD_PRELOAD."""
     env = {**os.environ, "LD_PRELOAD": path}
-    r = subprocess.run([sys.executable, "-S", "-c", ""], env=env, capture_output=True, timeout=LIMIT)
+    python = [sys.executable, "-S", "-c", ""]
+    r = subprocess.run(python, env=env, capture_output=True, timeout=LIMIT)
     return r.returncode == 0 and b"cannot be preloaded" not in r.stderr
 
 

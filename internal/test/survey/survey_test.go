@@ -169,7 +169,10 @@ func TestAccuracyPage(t *testing.T) {
 func TestStored(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "7.json")
 	r := &Results{Seed: 7, System: "debian12", Rows: []Row{
-		{What: "b==1", System: "linux", Mode: "check", Verdict: FalsePass, Truth: "\"b\"", Compat: "pass"},
+		{
+			What: "b==1", System: "linux", Mode: "check", Verdict: FalsePass, Truth: "\"b\"",
+			Compat: "pass",
+		},
 		{What: "a==1", System: "linux", Mode: "check", Verdict: Agree, Truth: "a", Objects: 2},
 	}}
 	if err := write(file, r.brief()); err != nil {
@@ -234,7 +237,8 @@ func TestOlder(t *testing.T) {
 		"new": `__asm__("vpaddd %ymm0, %ymm1, %ymm2");`, "old": "",
 	} {
 		source := filepath.Join(dir, name+".c")
-		if err := os.WriteFile(source, []byte("int main(void) {"+code+"return 3;}\n"), 0o600); err != nil {
+		text := "int main(void) {" + code + "return 3;}\n"
+		if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		out, err := exec.Command("gcc", "-o", filepath.Join(bin, name), source).CombinedOutput()
