@@ -74,15 +74,14 @@ func (t *Text) reproduce() *result.Reproduction {
 		tag = t.image(f, loader, on, minor, out)
 	}
 	python := shellword.Quote("python3." + strconv.Itoa(minor))
-	run, module := importing(f)
-	if loader == PipRefuses {
+	run, raises := importing(f)
+	switch {
+	case loader == PipRefuses:
 		run = ""
-	} else if loader == Raises {
+	case loader == Raises:
 		out.Message = f.Raises
-	} else if !module {
-		out.Message = "OSError: " + out.Message
-	} else {
-		out.Message = "ImportError: " + out.Message
+	default:
+		out.Message = raises + out.Message
 	}
 	then := func(pip, python shellword.Line) shellword.Line {
 		line := pip + " install " + install
@@ -146,6 +145,10 @@ func (r Rule) loader(f *result.Finding) Loader {
 // message is what the loader says, without the paths of the machine.
 func message(f *result.Finding, loader Loader, libc string) string {
 	object := path.Base(f.Object)
+	program := "" // the loader of glibc begins with the program that it starts
+	if f.Program && libc != "musl" {
+		program = "…/" + object + ": "
+	}
 	switch {
 	case loader == PipRefuses:
 		return "ERROR: " + path.Base(f.Artifact) + " is not a supported wheel on this platform."
@@ -154,16 +157,24 @@ func message(f *result.Finding, loader Loader, libc string) string {
 	case loader == ReportsLibrary && libc == "musl":
 		return "Error loading shared library " + f.Library +
 			": No such file or directory (needed by …/" + object + ")"
+	case loader == ReportsLibrary && program != "":
+		return program + "error while loading shared libraries: " + f.Library +
+			": cannot open shared object file: No such file or directory"
 	case loader == ReportsLibrary:
 		return f.Library + ": cannot open shared object file: No such file or directory"
 	case libc == "musl":
 		return "Error relocating …/" + object + ": " + f.Symbol + ": symbol not found"
 	case loader == ReportsVersion:
-		return "version `" + f.Version + "' not found (required by …/" + object + ")"
-	case f.Version != "":
-		return "…/" + object + ": undefined symbol: " + f.Symbol + ", version " + f.Version
+		return program + "version `" + f.Version + "' not found (required by …/" + object + ")"
 	}
-	return "…/" + object + ": undefined symbol: " + f.Symbol
+	out := "…/" + object + ": undefined symbol: " + f.Symbol
+	if program != "" {
+		out = program + "symbol lookup error: " + out
+	}
+	if f.Version != "" {
+		out += ", version " + f.Version
+	}
+	return out
 }
 
 // glibcVersion matches the version of symbols of glibc.
@@ -320,14 +331,22 @@ func (t *Text) installed(f *result.Finding) shellword.Line {
 const loadFile shellword.Line = `-c 'import ctypes, sys, sysconfig as s; ` +
 	`ctypes.CDLL(s.get_path(sys.argv[1]) + "/" + sys.argv[2])' `
 
-// importing returns the arguments of Python that load the object of a finding, and whether they
-// import a module.
-func importing(f *result.Finding) (arguments shellword.Line, module bool) {
+// startFile starts an installed program, with the same arguments as loadFile.
+const startFile shellword.Line = `-c 'import os, sys, sysconfig as s; ` +
+	`f = s.get_path(sys.argv[1]) + "/" + sys.argv[2]; os.execv(f, [f])' `
+
+// importing returns the arguments of Python that load the object of a finding, and with which
+// exception its message begins; "" for a program, which the loader starts.
+func importing(f *result.Finding) (arguments shellword.Line, raises string) {
 	if m := moduleOf(f.Object); m != "" {
-		return "-c " + shellword.Quote("import "+m), true
+		return "-c " + shellword.Quote("import "+m), "ImportError: "
 	}
 	folder, file := installedAt(f.Object)
-	return loadFile + shellword.Quote(folder) + " " + shellword.Quote(file), false
+	of := shellword.Quote(folder) + " " + shellword.Quote(file)
+	if f.Program {
+		return startFile + of, ""
+	}
+	return loadFile + of, "OSError: "
 }
 
 // installedAt returns the folder that a member of a wheel is installed to, as sysconfig names it,

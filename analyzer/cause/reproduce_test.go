@@ -17,6 +17,9 @@ const file = "./widget-1.0-py3-none-manylinux2014_x86_64.whl"
 
 func TestReproduce(t *testing.T) {
 	const load = `-c 'import ctypes, sys, sysconfig as s; ctypes.CDLL(s.get_path(sys.argv[1]) + "/" + sys.argv[2])' `
+	const start = `-c 'import os, sys, sysconfig as s; ` +
+		`f = s.get_path(sys.argv[1]) + "/" + sys.argv[2]; ` +
+		`os.execv(f, [f])' `
 	for _, test := range []struct {
 		name    string
 		finding result.Finding
@@ -38,6 +41,23 @@ func TestReproduce(t *testing.T) {
 			},
 			"Debian 12", "python:3.12-slim-bookworm", load + "platlib widget.libs/libbar.so.2",
 			"OSError: …/libbar.so.2: undefined symbol: bar, version BAR_1",
+		},
+		{
+			"a program", result.Finding{
+				Rule: "undefined-symbol", Object: "widget/bin/tool", Symbol: "bar", Version: "BAR_1",
+				Program: true,
+			},
+			"Debian 12", "python:3.12-slim-bookworm", start + "platlib widget/bin/tool",
+			"…/tool: symbol lookup error: …/tool: undefined symbol: bar, version BAR_1",
+		},
+		{
+			"a program among the scripts", result.Finding{
+				Rule: "library-not-found", Object: "widget-1.0.data/scripts/tool", Library: "libfoo.so.1",
+				Program: true,
+			},
+			"Debian 12", "python:3.12-slim-bookworm", start + "scripts tool",
+			"…/tool: error while loading shared libraries: libfoo.so.1: " +
+				"cannot open shared object file: No such file or directory",
 		},
 		{
 			"in the folder for data", result.Finding{

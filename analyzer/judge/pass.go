@@ -231,12 +231,14 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	}
 	p.add(f.Object)
 	f.Rule = p.rule.ID
+	at := slices.IndexFunc(p.Views, func(v *View) bool { return v.Path == f.Object })
+	f.Program = at >= 0 && p.Views[at].Program()
 	if f.Severity == "" {
 		f.Severity = p.rule.Severity
 	}
 	if f.Severity == result.Error && p.rule.Cause.Lacks != cause.LacksNothing &&
 		!p.rule.Cause.Linker {
-		switch p.doesWithout(f.Object) {
+		switch p.doesWithout(at) {
 		case needsIt:
 		case importsWithout:
 			f.Severity = result.Warning
@@ -290,8 +292,7 @@ func (p *Pass) importsHolder(library string) bool {
 
 // doesWithout reports whether the sources of a wheel handle that an object cannot be loaded, or
 // each module that loads it. If it is a module, another one has to remain.
-func (p *Pass) doesWithout(object string) without {
-	at := slices.IndexFunc(p.Views, func(v *View) bool { return v.Path == object })
+func (p *Pass) doesWithout(at int) without {
 	if at < 0 {
 		return needsIt
 	}

@@ -101,6 +101,8 @@ type Finding struct {
 	Type string `json:"-"`
 	// NoVersion is set if Library has no symbol of Version: then the loader reports the version.
 	NoVersion bool `json:"-"`
+	// Program is set if Object is a program, which Python does not load.
+	Program bool `json:"-"`
 	// RevealedBy is the requirement of the fix with which it occurs, because the fix provides a
 	// missing library; "" for findings that occur without a fix.
 	RevealedBy string `json:"-"`

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -353,7 +354,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			continue
 		}
 		lacks := func(version string) bool { return !q.HasVersion(version) }
-		lacking := missingVersion(p, q)
+		lacking := newestMissing(p, q)
 		if i := slices.IndexFunc(unversioned, lacks); lacking == "" && i >= 0 {
 			lacking = unversioned[i]
 		}
@@ -449,27 +450,55 @@ func alsoCalled(q *platform.Platform) string {
 	return ""
 }
 
-// missingVersion returns the symbol version of the artifact's first import that a platform does not
-// have, or "" if it has all.
-func missingVersion(p *analyzer.Pass, q *platform.Platform) string {
-	for _, v := range p.Views {
-		for b := range v.Bindings().To(dynlink.FromPlatform) {
-			i := b.Import
-			if i.Version == "" || p.Facts.Conda() && platform.LibcOf(i.Library) == "" {
-				continue
+// missingVersions iterates over the symbol versions that the artifact imports and a platform does
+// not have. They may be repeated.
+func missingVersions(p *analyzer.Pass, q *platform.Platform) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, v := range p.Views {
+			for b := range v.Bindings().To(dynlink.FromPlatform) {
+				i := b.Import
+				if i.Version == "" || p.Facts.Conda() && platform.LibcOf(i.Library) == "" {
+					continue
+				}
+				l := q.Library(i.Library)
+				if l != nil && (!l.Known || l.Has(i.Name, i.Version) || anywhere(q, i)) {
+					continue
+				}
+				if !yield(i.Version) {
+					return
+				}
 			}
-			if l := q.Library(i.Library); l == nil ||
-				l.Known && !l.Has(i.Name, i.Version) && !anywhere(q, i) {
-				return i.Version
-			}
-		}
-		for _, n := range bareNodes(v) {
-			if l := q.Library(n.Library); l != nil && l.Known && !l.HasVersion(n.Version) {
-				return n.Version
+			for _, n := range bareNodes(v) {
+				l := q.Library(n.Library)
+				if l != nil && l.Known && !l.HasVersion(n.Version) && !yield(n.Version) {
+					return
+				}
 			}
 		}
 	}
-	return ""
+}
+
+// anyMissing reports whether a platform does not have a symbol version that the artifact imports.
+func anyMissing(p *analyzer.Pass, q *platform.Platform) bool {
+	for range missingVersions(p, q) {
+		return true
+	}
+	return false
+}
+
+// newestMissing returns the symbol version of missingVersions that is named as the reason for a
+// tag: of glibc the newest, otherwise the first; "" if there is none.
+func newestMissing(p *analyzer.Pass, q *platform.Platform) string {
+	const glibc = "GLIBC_"
+	found := ""
+	for version := range missingVersions(p, q) {
+		of, ok := strings.CutPrefix(version, glibc)
+		before, again := strings.CutPrefix(found, glibc)
+		if found == "" || ok && (!again || platform.Older(before, of)) {
+			found = version
+		}
+	}
+	return found
 }
 
 // anywhere searches every library of a platform for a symbol. Since glibc 2.30 the loader does not

@@ -48,7 +48,7 @@ func checkTagExcludesPlatform(p *analyzer.Pass) {
 		checkTagOfOtherLibc(p)
 		return
 	}
-	if missingVersion(p, p.Platform) != "" {
+	if anyMissing(p, p.Platform) {
 		return
 	}
 	var fixes []fix.Candidate

@@ -48,7 +48,7 @@ func checkTagTooHigh(p *analyzer.Pass) {
 		}
 	}
 	if !platform.Older(lower.LibcVersion, p.Platform.LibcVersion) ||
-		missingVersion(p, lower) != "" {
+		anyMissing(p, lower) {
 		return
 	}
 	p.Report(
