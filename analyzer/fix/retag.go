@@ -24,7 +24,7 @@ type Wheel struct {
 	Build string        // build number of the file name, or ""
 	// The command that extracts it, the folder, and the extracted WHEEL file. To change tags they are
 	// only set for a wheel that "wheel tags" rejects, because its WHEEL file has other tags than its
-	// file name or several in one line; otherwise "".
+	// file name or several in one line, or its name has a label; otherwise "".
 	Extract, Folder, Meta shellword.Line
 }
 
@@ -48,7 +48,7 @@ const Move shellword.Line = "mv "
 // the folder. "wheel pack" sorts the tags in the file name; other tools keep another order.
 func (w *Wheel) Repack() shellword.Line {
 	command := w.pack()
-	if packed := (Retagging{Wheel: w}).File(); packed != w.File {
+	if packed := (Retagging{Wheel: w}).packed(); packed != w.File {
 		command += " && " + Move + shellword.Quote(shellword.File(packed)) + " " +
 			shellword.Quote(shellword.File(w.File))
 	}
@@ -98,8 +98,12 @@ func retagLines(all []Retagging) []shellword.Line {
 			lines[i] += " " + file
 			continue
 		}
-		line := r.Wheel.Extract + " && " + r.Edit() + " && " + r.Wheel.pack() + " && rm -r " +
-			r.Wheel.Folder
+		line := r.Wheel.Extract + " && " + r.Edit() + " && " + r.Wheel.pack()
+		if packed := r.packed(); packed != r.File() {
+			line += " && " + Move + shellword.Quote(shellword.File(packed)) + " " +
+				shellword.Quote(shellword.File(r.File()))
+		}
+		line += " && rm -r " + r.Wheel.Folder
 		if r.File() != r.Wheel.File {
 			line += " " + file
 		}
@@ -179,9 +183,31 @@ const (
 )
 
 // File returns the base name of the wheel with the new tags, as "wheel tags" and "wheel pack" write
-// it: each field has its values once, in alphabetical order.
+// it: each field has its values once, in alphabetical order. A variant wheel keeps its label.
 func (r Retagging) File() string {
-	parts := strings.Split(strings.TrimSuffix(r.Wheel.File, ".whl"), "-")
+	packed := r.packed()
+	if label := r.Wheel.label(); label != "" {
+		return strings.TrimSuffix(packed, ".whl") + "-" + label + ".whl"
+	}
+	return packed
+}
+
+// label returns that of a variant wheel (PEP 825, a draft), the end of its name; "" for others.
+func (w *Wheel) label() string {
+	_, label, err := pkgmeta.ParseVariantName(w.File)
+	if err != nil {
+		return ""
+	}
+	return label
+}
+
+// packed returns the base name that "wheel pack" gives the wheel, which knows no labels.
+func (r Retagging) packed() string {
+	stem := strings.TrimSuffix(r.Wheel.File, ".whl")
+	if label := r.Wheel.label(); label != "" {
+		stem = strings.TrimSuffix(stem, "-"+label)
+	}
+	parts := strings.Split(stem, "-")
 	if len(parts) < 5 {
 		return r.Wheel.File
 	}

@@ -11,7 +11,7 @@ import (
 // wheel returns a wheel of which "wheel tags" accepts the tags, or one that has to be extracted.
 func wheel(t *testing.T, file string, extract bool) *fix.Wheel {
 	t.Helper()
-	name, err := pkgmeta.ParseWheelName(file)
+	name, _, err := pkgmeta.ParseVariantName(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,6 +26,7 @@ func wheel(t *testing.T, file string, extract bool) *fix.Wheel {
 func TestRetagCommand(t *testing.T) {
 	const first = "tool-1.0-py2.py3-none-manylinux1_x86_64.whl"
 	const second = "tool-1.0-cp312-cp312-manylinux_2_17_x86_64.manylinux2014_x86_64.whl"
+	const variant = "tool-1.0-cp312-cp312-manylinux_2_17_x86_64-v3.whl"
 	to := pkgmeta.Tag{Platform: "manylinux_2_31_x86_64"}
 	for name, c := range map[string]struct {
 		all  []fix.Retagging
@@ -45,6 +46,15 @@ func TestRetagCommand(t *testing.T) {
 			"wheel tags --remove --python-tag py3 " + first + "\n" +
 				"wheel tags --remove --abi-tag abi3 --platform-tag win32 " + second,
 			"tool-1.0-py3-none-manylinux1_x86_64.whl",
+		},
+		"a variant wheel": {
+			[]fix.Retagging{{wheel(t, variant, true), to}},
+			"unzip && { printf 'Tag: %s\\n' cp312-cp312-manylinux_2_31_x86_64; " +
+				"grep -v '^Tag:' tool-1.0/WHEEL; } >WHEEL && mv WHEEL tool-1.0/WHEEL && " +
+				"python -m wheel pack tool-1.0 && " +
+				"mv tool-1.0-cp312-cp312-manylinux_2_31_x86_64.whl " +
+				"tool-1.0-cp312-cp312-manylinux_2_31_x86_64-v3.whl && rm -r tool-1.0 " + variant,
+			"tool-1.0-cp312-cp312-manylinux_2_31_x86_64-v3.whl",
 		},
 		"WHEEL has other tags": {
 			[]fix.Retagging{{wheel(t, second, true), pkgmeta.Tag{}}},

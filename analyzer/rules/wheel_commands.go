@@ -48,8 +48,11 @@ func wheelOf(p *analyzer.Pass) *fix.Wheel {
 }
 
 // tagsAgree reports whether "wheel tags" accepts the wheel: it rejects one whose WHEEL file has
-// other tags than its file name, or several in one line.
+// other tags than its file name, or several in one line, and variant wheels.
 func tagsAgree(p *analyzer.Pass) bool {
+	if p.Facts.VariantLabel != "" {
+		return false
+	}
 	in := p.Facts.Inside
 	return in == nil || in.WheelFile == nil ||
 		!in.WheelFile.Compressed && slices.Equal(tagSet(in.WheelFile.Tags), tagSet(p.Facts.Wheel.Tags))
