@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	}
 	var musl *table.Set // of x86_64, the first
 	for _, a := range architectures {
-		s, err := readLibcMusl(ctx, a, *out, *cache, musl, log)
+		s, err := muslTable(ctx, a, *out, *cache, musl, log)
 		if err != nil {
 			return fmt.Errorf("musl on %s: %w", a.name, err)
 		}
@@ -99,9 +99,9 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	return nil
 }
 
-// readLibcMusl makes the table of musl for an architecture: from Alpine or, where that is not read,
+// muslTable makes the table of musl for an architecture: from Alpine or, where that is not read,
 // from Debian. musl is the table of x86_64.
-func readLibcMusl(
+func muslTable(
 	ctx context.Context,
 	a architecture,
 	out, cache string,

@@ -115,9 +115,10 @@ func deriveMusl(
 
 // addOldMusl adds musl 1.1.24 to a table that does not have it. It has what x86_64 has in both,
 // what only this architecture has (but for the functions with a time of 64 bits, which 1.2.0 added
-// to those of 32 bits), and what x86_64 has no longer. An architecture that musl did not support then
-// has a column that no platform uses. Builds of musl 1.1.24 and 1.2.5 for i686, armv7l, ppc64le,
-// s390x and riscv64 export the same, but for __restore and __restore_rt of riscv64 in 1.1.24.
+// to those of 32 bits), and what x86_64 has no longer. An architecture that musl did not support
+// then has a column that no platform uses. Builds of musl 1.1.24 and 1.2.5 for i686, armv7l,
+// ppc64le, s390x and riscv64 export the same, but for __restore and __restore_rt of riscv64 in
+// 1.1.24.
 func addOldMusl(s, model *table.Set) error {
 	if slices.ContainsFunc(s.Columns, func(c table.Column) bool { return c.Glibc == oldMusl }) {
 		return nil

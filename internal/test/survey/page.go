@@ -90,7 +90,7 @@ func writePage(file string, results []string) error {
 		if r.Budget > 0 {
 			budget = fmt.Sprintf(" BUDGET=%d", r.Budget)
 		}
-		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s: %d comparisons, %d objects opened, "+
+		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s:\n  %d comparisons, %d objects opened, "+
 			"%d MB downloaded\n", r.Seed, budget, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
 	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | " +
@@ -112,12 +112,13 @@ const unexplained = "Not explained yet."
 //go:embed notes.txt
 var notes string
 
-// note returns the explanation of a disagreement about a release.
+// note returns the explanation of a disagreement about a release, in lines.
 func note(what string) string {
-	for line := range strings.Lines(notes) {
+	const goesOn = "\n  "
+	for line := range strings.Lines(strings.ReplaceAll(notes, goesOn, "\x00")) {
 		release, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if release != "#" && strings.HasPrefix(what, release+" ") {
-			return text
+			return strings.ReplaceAll(text, "\x00", "\n")
 		}
 	}
 	return unexplained
@@ -127,11 +128,11 @@ func note(what string) string {
 const maxQuoted = 6
 
 // folder matches the temporary folder of an environment or a wheel in a text.
-var folder = regexp.MustCompile(`/[^\s:]*/(?:site-packages|wheel)/`)
+var folder = regexp.MustCompile(`(^|\s)/[^\s:]*/(?:site-packages|wheel)/`)
 
 // quoted returns a text as a block, cut to some lines.
 func quoted(title, text string) string {
-	lines := strings.Split(strings.TrimSpace(folder.ReplaceAllString(text, "")), "\n")
+	lines := strings.Split(strings.TrimSpace(folder.ReplaceAllString(text, "$1")), "\n")
 	if len(lines) > maxQuoted {
 		lines = append(lines[:maxQuoted], fmt.Sprintf("… %d more lines", len(lines)-maxQuoted))
 	}
