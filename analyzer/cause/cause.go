@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -191,10 +190,10 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 		completed = append(completed, t.complete(x)...)
 	}
 	c.Fixes = completed
-	if c.Actor == result.Builder && g.artifact.wheel() && !c.Together { // what users can do, last
+	if slices.ContainsFunc(c.Fixes, c.ForUsers) { // after what the builder does
 		slices.SortStableFunc(c.Fixes, func(a, b result.CauseFix) int {
 			return cmp.Or(b.Clears-a.Clears, boolRank(b.Verified)-boolRank(a.Verified),
-				boolRank(a.Kind == fix.KindEnvironment)-boolRank(b.Kind == fix.KindEnvironment))
+				boolRank(c.ForUsers(a))-boolRank(c.ForUsers(b)))
 		})
 	}
 	return c

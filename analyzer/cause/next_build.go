@@ -2,7 +2,6 @@ package cause
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -14,7 +13,7 @@ import (
 func NextBuilds(r *result.Report) {
 	for i := range r.Causes {
 		c := &r.Causes[i]
-		if c.Actor != result.Builder || !strings.HasSuffix(c.Artifact, ".whl") {
+		if !c.OfBuilder() {
 			continue
 		}
 		for j := range c.Fixes {

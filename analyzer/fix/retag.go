@@ -115,6 +115,12 @@ func retagLines(all []Retagging) []shellword.Line {
 // retagTool is the command for wheels that "wheel tags" accepts.
 const retagTool shellword.Line = "wheel tags --remove"
 
+// Retags reports whether a command replaces wheels by others with other tags, for a fix that was
+// read from JSON.
+func Retags(command shellword.Line) bool {
+	return strings.Contains(string(command), string(retagTool)+" ")
+}
+
 // Options returns the "wheel tags" command without the wheel.
 func (r Retagging) Options() shellword.Line {
 	command := retagTool

@@ -1,6 +1,8 @@
 package result
 
 import (
+	"strings"
+
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -91,6 +93,17 @@ type CauseFix struct {
 	// NextBuild is a sentence: what the build of the wheel needs so that the next one is right without
 	// the fix; "" if the title or the cost says it.
 	NextBuild string `json:"next_build,omitempty"`
+}
+
+// ForUsers reports whether a fix of the cause is what users can do until the builder of a wheel has
+// fixed it. It is no alternative to what the builder does.
+func (c *Cause) ForUsers(x CauseFix) bool {
+	return c.OfBuilder() && !c.Together && x.Kind == fix.KindEnvironment
+}
+
+// OfBuilder reports whether the builder of a wheel has to act.
+func (c *Cause) OfBuilder() bool {
+	return c.Actor == Builder && strings.HasSuffix(c.Artifact, ".whl")
 }
 
 // Plan is the smallest known set of fixes that together remove all errors.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
@@ -260,10 +259,8 @@ func ShownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 // Label is what fix i of a cause begins with: "Fix", "And" or "Or". What users can do until the
 // builder of an artifact has fixed it is no alternative to that: "For users".
 func Label(c *analyzer.Cause, i int) string {
-	ofUsers := c.Actor == result.Builder && strings.HasSuffix(c.Artifact, ".whl") && !c.Together &&
-		c.Fixes[i].Kind == fix.KindEnvironment
 	switch {
-	case ofUsers:
+	case c.ForUsers(c.Fixes[i]):
 		return "For users"
 	case i == 0:
 		return "Fix"

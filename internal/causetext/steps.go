@@ -159,7 +159,7 @@ func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string 
 		}
 		return sentences(w.once(where), w.once(x.NextBuild))
 	}
-	if len(x.Retags) > 0 || strings.Contains(s, retag) { // a report from JSON has only the command
+	if len(x.Retags) > 0 || fix.Retags(command) { // a report from JSON has only the command
 		return sentences(w.once("The command replaces the file."), w.once(x.NextBuild))
 	}
 	if !strings.Contains(s, inPlace) || strings.Contains(s, " --write ") ||
@@ -191,9 +191,6 @@ func (w *stepWriter) once(sentence string) string {
 
 // writes is in the commands that write corrected wheels.
 const writes = " --write " + fix.Fixed + " "
-
-// retag begins the commands that replace a wheel by one with other tags.
-const retag = "wheel tags --remove "
 
 // inPlace begins the commands that change files which pin packages, if no option says otherwise.
 const inPlace = "compat fix "
