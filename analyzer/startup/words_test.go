@@ -94,6 +94,9 @@ func FuzzWords(f *testing.F) {
 // of one line with many imports, would take hours otherwise.
 func TestWordsOfLongLines(t *testing.T) {
 	for _, part := range []string{"oad", "import ", "import,", "Dll_", "def ", "def x"} {
-		wordsOf(strings.Repeat(part, 4<<20/len(part)))
+		few, many := wordsOf(strings.Repeat(part, 10)), wordsOf(strings.Repeat(part, 4<<20/len(part)))
+		if many.loads != few.loads || many.mayLoad != few.mayLoad || many.imports != few.imports {
+			t.Errorf("%q: %+v, but %+v if it is repeated less often", part, many, few)
+		}
 	}
 }
