@@ -18,6 +18,8 @@ type Report struct {
 	Removed    Removed `json:"removed"`
 	Dependents []Entry `json:"dependents"` // in the order in which they were given; not nil
 	Summary    Summary `json:"summary"`
+	// Locks are the files that the dependents are from; nil if they were named.
+	Locks []LockFile `json:"locks,omitempty"`
 	// Notes are sentences about what was not compared. It is not nil.
 	Notes []string `json:"notes"`
 }
@@ -34,6 +36,23 @@ type Summary struct {
 	Breaks    int `json:"breaks"`
 	Excluded  int `json:"excluded"`
 	Undecided int `json:"undecided"`
+}
+
+// LockFile is a lock or requirements file in which dependents were looked for. Each of its pins is
+// one of Dependents, Unrelated, Pure, Unknown, or the package itself.
+type LockFile struct {
+	Path string `json:"path"`
+	Pins int    `json:"pins"`
+	// Dependents are the pins that require the package, directly or through others, and have native
+	// code, as NAME==VERSION. It is not nil.
+	Dependents []string `json:"dependents"`
+	Unrelated  int      `json:"unrelated"` // pins that do not require it
+	Pure       int      `json:"pure"`      // pins that require it and have no native code
+	Unpinned   int      `json:"unpinned"`  // requirements without a version, which are no pins
+	// Unknown are pins that were not looked at: their requirements could not be looked up, or there
+	// are too many dependents.
+	Unknown []string `json:"unknown,omitempty"`
+	Unread  string   `json:"unread,omitempty"` // why the file could not be read; "" if it could
 }
 
 // NewReport returns the report about a release without dependents. Old may be nil.

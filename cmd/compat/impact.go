@@ -37,6 +37,7 @@ type impactFlags struct {
 	checkFlags
 	old        string
 	dependents []string
+	locks      []string
 	python     string
 }
 
@@ -60,7 +61,8 @@ nothing is run.
 
 Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usage.`,
 		Example: `  compat impact dist/libfoo-1.4-*.whl --old pypi:libfoo==1.3 --dependents users.txt
-  compat impact pypi:torch==2.12.0 --dependents pypi:torch-harmonics==0.9.0,pypi:xformers`,
+  compat impact pypi:torch==2.12.0 --dependents pypi:torch-harmonics==0.9.0,pypi:xformers
+  compat impact pypi:numpy==2.4.0 --from-locks services`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("give one release, a file or pypi:NAME==VERSION; " +
@@ -78,6 +80,9 @@ Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usag
 	flags.StringArrayVar(&f.dependents, "dependents", nil,
 		"packages to check: pypi:NAME==VERSION, several separated by commas, without a version the "+
 			"newest; or a file with a NAME==VERSION or the path of a wheel on each line; repeatable")
+	flags.StringArrayVar(&f.locks, "from-locks", nil,
+		"a folder: check the packages that its lock and requirements files pin and that require the "+
+			"package of NEW, directly or through others, and have native code; repeatable")
 	flags.StringVar(&f.format, "format", "text", "text, markdown or json")
 	installFlags(flags, &f)
 	return c
@@ -149,6 +154,10 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 	if f.format != "text" && f.format != "json" && f.format != "markdown" {
 		return fmt.Errorf("unknown --format %q; use text, markdown or json", f.format)
 	}
+	if len(f.dependents)+len(f.locks) == 0 {
+		return errors.New("name the packages to check with --dependents, a file or " +
+			"pypi:NAME==VERSION, or a folder with lock files with --from-locks")
+	}
 	r, err := newReleases(env, &f)
 	if err != nil {
 		return err
@@ -167,11 +176,16 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 	if err != nil {
 		return err
 	}
-	report, err := r.judge(ctx, q, wanted)
+	locks, err := r.lockUsers(ctx, f.locks, q.New.Contents.Name)
+	if err != nil {
+		return err
+	}
+	report, err := r.judge(ctx, q, union(wanted, locks.users))
 	shown.stop()
 	if err != nil {
 		return err
 	}
+	report.Locks, report.Notes = locks.files, append(report.Notes, locks.notes...)
 	switch f.format {
 	case "json":
 		err = printJSON(env.Out, report)
@@ -281,10 +295,6 @@ func (r *releases) before(
 
 // dependents returns the entries of --dependents: requirements after pypi:, and paths of wheels.
 func dependents(flags []string) (out []string, err error) {
-	if len(flags) == 0 {
-		return nil, errors.New("name the packages to check with --dependents, a file or " +
-			"pypi:NAME==VERSION")
-	}
 	for _, value := range flags {
 		switch {
 		case strings.HasPrefix(value, fromIndex):
@@ -314,7 +324,7 @@ func dependents(flags []string) (out []string, err error) {
 			}
 		}
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && len(flags) > 0 {
 		return nil, fmt.Errorf("--dependents %s: it names no package", strings.Join(flags, " "))
 	}
 	return out, nil

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/impact"
@@ -18,6 +20,8 @@ func impactAnswer(r *impact.Report) string {
 	switch {
 	case n == 1 && s.Breaks == 1:
 		text = "the dependent breaks with " + name(r.New)
+	case n == 0:
+		text = "nothing was checked with " + name(r.New) + ", because no dependent was found"
 	case s.Breaks == 0:
 		text = "no dependent breaks with " + name(r.New)
 	}
@@ -68,6 +72,54 @@ func impactRemoved(r *impact.Report) string {
 	return text
 }
 
+// impactLocks says where the dependents are from; nil if they were named.
+func impactLocks(r *impact.Report) (lines []string) {
+	if r.Locks == nil {
+		return nil
+	}
+	var pins, users, pure, unrelated, unpinned, read int
+	for _, f := range r.Locks {
+		if f.Unread != "" {
+			lines = append(lines, f.Path+" was not read: "+f.Unread)
+			continue
+		}
+		read++
+		pins, users, pure = pins+f.Pins, users+len(f.Dependents), pure+f.Pure
+		unrelated, unpinned = unrelated+f.Unrelated, unpinned+f.Unpinned
+		if len(f.Unknown) > 0 {
+			lines = append(lines, fmt.Sprintf("%s: not looked at: %s", f.Path,
+				analyzer.List(f.Unknown, shownUnknown, len(f.Unknown), "package")))
+		}
+	}
+	text := fmt.Sprintf("of %s in %s, %d require %s, directly or through others, and may have native "+
+		"code; %d require it and have none; %d do not require it", analyzer.Count(pins, "pin"),
+		analyzer.Count(read, "file"), users, r.New.Name, pure, unrelated)
+	if unpinned > 0 {
+		text += fmt.Sprintf("; %s without a version not checked",
+			analyzer.Count(unpinned, "requirement"))
+	}
+	return append([]string{text}, lines...)
+}
+
+// shownUnknown is the number of pins that a line about a file names.
+const shownUnknown = 5
+
+// pinnedBy says which files pin a dependent; "" if none was read.
+func pinnedBy(r *impact.Report, e impact.Entry) string {
+	var files []string
+	for _, f := range r.Locks {
+		if slices.ContainsFunc(f.Dependents, func(pin string) bool {
+			return pin == normalized(e.Name+"=="+e.Version)
+		}) {
+			files = append(files, f.Path)
+		}
+	}
+	if files == nil {
+		return ""
+	}
+	return "pinned in " + analyzer.List(files, shownUnknown, len(files), "file")
+}
+
 // byVerdict returns the dependents with a verdict.
 func byVerdict(r *impact.Report, v impact.Verdict) (out []impact.Entry) {
 	for _, e := range r.Dependents {
@@ -91,6 +143,9 @@ func writeImpactText(w io.Writer, r *impact.Report) error {
 	}
 	for _, e := range byVerdict(r, impact.Breaks) {
 		fmt.Fprintf(&b, "\nbreaks  %s %s\n        %s\n", e.Name, e.Version, e.Reason)
+		if by := pinnedBy(r, e); by != "" {
+			fmt.Fprintf(&b, "        %s\n", by)
+		}
 		for _, x := range e.Fixes {
 			fmt.Fprintf(&b, "        %s: %s\n", whose[x.Who], x.What)
 		}
@@ -107,7 +162,7 @@ func writeImpactText(w io.Writer, r *impact.Report) error {
 			fmt.Fprintln(&b)
 		}
 	}
-	for i, n := range r.Notes {
+	for i, n := range slices.Concat(impactLocks(r), r.Notes) {
 		if i == 0 {
 			fmt.Fprintln(&b)
 		}
@@ -137,12 +192,17 @@ func writeImpactMarkdown(w io.Writer, r *impact.Report) error {
 				}
 			}
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", mdsafe.Prose(e.Name+" "+e.Version), e.Verdict,
-				mdsafe.Prose(e.Reason), fix)
+				mdsafe.Prose(sentences(e.Reason, pinnedBy(r, e))), fix)
 		}
 	}
-	for _, n := range r.Notes {
+	for _, n := range slices.Concat(impactLocks(r), r.Notes) {
 		fmt.Fprintf(&b, "\n%s\n", mdsafe.Prose(n))
 	}
 	_, err := w.Write(b.Bytes())
 	return err
+}
+
+// sentences joins those of two texts that are not empty.
+func sentences(a, b string) string {
+	return strings.Trim(a+"; "+b, "; ")
 }

@@ -29,6 +29,8 @@ type Files struct {
 	Extras, Groups []string // in addition to what is installed by default
 	// NoDefaultGroups is as in lockfile.Choice.
 	NoDefaultGroups bool
+	// Everything selects all extras and groups of each file, unless they exclude each other.
+	Everything bool
 	// ImagePython is the interpreter of the image that the packages are installed in; "" = it is not
 	// known.
 	ImagePython string
@@ -206,7 +208,14 @@ func (r *fileReader) read(file string, constraint bool) error {
 	if f.err != nil {
 		return f.err
 	}
-	lock, err := f.lock.Choose(r.choice)
+	choice := r.choice
+	if r.files.Everything {
+		choice.Extras, choice.Groups = f.lock.Extras, f.lock.Groups
+	}
+	lock, err := f.lock.Choose(choice)
+	if err != nil && r.files.Everything {
+		lock, err = f.lock.Choose(r.choice)
+	}
 	if err != nil {
 		return fileError(file, err)
 	}
