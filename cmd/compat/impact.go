@@ -62,7 +62,7 @@ nothing is run.
 Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usage.`,
 		Example: `  compat impact dist/libfoo-1.4-*.whl --old pypi:libfoo==1.3 --dependents users.txt
   compat impact pypi:torch==2.12.0 --dependents pypi:torch-harmonics==0.9.0,pypi:xformers
-  compat impact pypi:numpy==2.4.0 --from-locks services`,
+  compat impact pypi:torch==2.12.0 --from-locks services`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return errors.New("give one release, a file or pypi:NAME==VERSION; " +
