@@ -3,8 +3,10 @@ package impact
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/abi"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
 
 // Schema is the name of the JSON format of a Report.
@@ -44,15 +46,31 @@ type LockFile struct {
 	Path string `json:"path"`
 	Pins int    `json:"pins"`
 	// Dependents are the pins that require the package, directly or through others, and have native
-	// code, as NAME==VERSION. It is not nil.
-	Dependents []string `json:"dependents"`
-	Unrelated  int      `json:"unrelated"` // pins that do not require it
-	Pure       int      `json:"pure"`      // pins that require it and have no native code
-	Unpinned   int      `json:"unpinned"`  // requirements without a version, which are no pins
+	// code. It is not nil.
+	Dependents []LockPin `json:"dependents"`
+	Unrelated  int       `json:"unrelated"` // pins that do not require it
+	Pure       int       `json:"pure"`      // pins that require it and have no native code
+	Unpinned   int       `json:"unpinned"`  // requirements without a version, which are no pins
 	// Unknown are pins that were not looked at: their requirements could not be looked up, or there
 	// are too many dependents.
 	Unknown []string `json:"unknown,omitempty"`
 	Unread  string   `json:"unread,omitempty"` // why the file could not be read; "" if it could
+}
+
+// LockPin is a line of a lock or requirements file.
+type LockPin struct {
+	Requirement string `json:"requirement"` // NAME==VERSION, as an index writes it
+	Line        int    `json:"line"`        // 1-based; 0 for formats without line numbers
+}
+
+// Pinned returns the pin of a dependent; nil if the file has none.
+func (f *LockFile) Pinned(name, version string) *LockPin {
+	for i, p := range f.Dependents {
+		if n, v, _ := strings.Cut(p.Requirement, "=="); v == version && n == pkgmeta.Normalize(name) {
+			return &f.Dependents[i]
+		}
+	}
+	return nil
 }
 
 // NewReport returns the report about a release without dependents. Old may be nil.

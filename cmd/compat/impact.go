@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"path/filepath"
 	"strings"
@@ -83,7 +84,7 @@ Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usag
 	flags.StringArrayVar(&f.locks, "from-locks", nil,
 		"a folder: check the packages that its lock and requirements files pin and that require the "+
 			"package of NEW, directly or through others, and have native code; repeatable")
-	flags.StringVar(&f.format, "format", "text", "text, markdown or json")
+	flags.StringVar(&f.format, "format", "text", "text, json, sarif, markdown or html")
 	installFlags(flags, &f)
 	return c
 }
@@ -150,9 +151,17 @@ type releases struct {
 	on      packages.Target
 }
 
+// impactFormats write a report, by --format.
+var impactFormats = map[string]func(io.Writer, *impact.Report) error{
+	"text": writeImpactText, "markdown": writeImpactMarkdown, "html": writeImpactHTML,
+	"sarif": writeImpactSARIF,
+	"json":  func(w io.Writer, r *impact.Report) error { return printJSON(w, r) },
+}
+
 func showImpact(ctx context.Context, env environment, f impactFlags, newPath string) error {
-	if f.format != "text" && f.format != "json" && f.format != "markdown" {
-		return fmt.Errorf("unknown --format %q; use text, markdown or json", f.format)
+	write := impactFormats[f.format]
+	if write == nil {
+		return fmt.Errorf("unknown --format %q; use text, json, sarif, markdown or html", f.format)
 	}
 	if len(f.dependents)+len(f.locks) == 0 {
 		return errors.New("name the packages to check with --dependents, a file or " +
@@ -186,15 +195,7 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 		return err
 	}
 	report.Locks, report.Notes = locks.files, append(report.Notes, locks.notes...)
-	switch f.format {
-	case "json":
-		err = printJSON(env.Out, report)
-	case "markdown":
-		err = writeImpactMarkdown(env.Out, report)
-	default:
-		err = writeImpactText(env.Out, report)
-	}
-	if err == nil && report.Summary.Breaks > 0 {
+	if err = write(env.Out, report); err == nil && report.Summary.Breaks > 0 {
 		err = exit{code: exitIncompatible}
 	}
 	return err

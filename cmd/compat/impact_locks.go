@@ -87,7 +87,7 @@ func (t *lockTree) find(dir string) (files []string, _ error) {
 
 // lockFile adds what one file pins. The error is that of ctx.
 func (r *releases) lockFile(ctx context.Context, t *lockTree, file, name string) error {
-	f := impact.LockFile{Path: filepath.ToSlash(file), Dependents: []string{}}
+	f := impact.LockFile{Path: filepath.ToSlash(file), Dependents: []impact.LockPin{}}
 	defer func() { t.files = append(t.files, f) }()
 	files := pinnedIn(file)
 	files.Everything = true
@@ -123,7 +123,7 @@ func (r *releases) lockFile(ctx context.Context, t *lockTree, file, name string)
 		default:
 			t.users = append(t.users, d)
 		}
-		f.Dependents = append(f.Dependents, pin)
+		f.Dependents = append(f.Dependents, impact.LockPin{Requirement: pin, Line: p.Line})
 	}
 	return nil
 }

@@ -77,8 +77,12 @@ func TestImpactFromLocks(t *testing.T) {
 	var got []string
 	for _, f := range r.Locks {
 		at, _ := filepath.Rel(dir, filepath.FromSlash(f.Path))
+		var pins []string
+		for _, p := range f.Dependents {
+			pins = append(pins, p.Requirement)
+		}
 		got = append(got, strings.TrimSuffix(filepath.ToSlash(at), "/requirements.txt")+": "+
-			strings.Join(f.Dependents, " "))
+			strings.Join(pins, " "))
 		if n := len(f.Dependents) + len(f.Unknown) + f.Pure + f.Unrelated; n > f.Pins || n < f.Pins-1 {
 			t.Errorf("%+v", f) // gear itself is none of them
 		}
@@ -103,6 +107,41 @@ func TestImpactFromLocks(t *testing.T) {
 	} {
 		if code != exitIncompatible || !strings.Contains(out, s) {
 			t.Errorf("no %q in\n%s", s, out)
+		}
+	}
+	_, out, _ = runWith(t, vars, append(args, "--format", "sarif")...)
+	var log struct {
+		Runs []struct {
+			Results []struct {
+				RuleID    string
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &log); err != nil || len(log.Runs) != 1 ||
+		len(log.Runs[0].Results) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	x := log.Runs[0].Results[0]
+	at := x.Locations[0].PhysicalLocation
+	if x.RuleID != impactRule || at.Region.StartLine != 1 ||
+		!strings.HasSuffix(at.ArtifactLocation.URI, "api/requirements.txt") {
+		t.Errorf("%+v", x)
+	}
+	_, out, _ = runWith(t, vars, append(args, "--format", "html")...)
+	for _, s := range []string{
+		"<h1><span class=\"badge incompatible\">incompatible</span> gear 2.0</h1>",
+		"1 of 3 dependents break with gear 2.0, compared with 1.0; 1 excluded by requirements; 1 works.",
+		"mill 3.1 breaks with gear 2.0", "in the release: Keep spin as it was in gear 1.0",
+		"<code>calm 1.0</code>", "it requires gear &lt;2, so pip does not install it with gear 2.0",
+	} {
+		if !strings.Contains(out, s) {
+			t.Errorf("the page has no %q", s)
 		}
 	}
 	for _, c := range []struct{ dir, want string }{

@@ -108,9 +108,7 @@ const shownUnknown = 5
 func pinnedBy(r *impact.Report, e impact.Entry) string {
 	var files []string
 	for _, f := range r.Locks {
-		if slices.ContainsFunc(f.Dependents, func(pin string) bool {
-			return pin == normalized(e.Name+"=="+e.Version)
-		}) {
+		if f.Pinned(e.Name, e.Version) != nil {
 			files = append(files, f.Path)
 		}
 	}

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
@@ -98,7 +99,7 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			h.P(h.Class("tool"), g.Text("compat report")),
 			h.H1(h.Span(h.Class("badge "+string(as)), whole(words)), g.Text(" "), whole(v.Name)),
 			first,
-			h.P(whole(Summary(r))),
+			h.P(whole(cmp.Or(v.Summary, Summary(r)))),
 			about(v),
 			downloads(id),
 		)),
@@ -156,6 +157,9 @@ func complete(w io.Writer, title string, style g.Node, body ...g.Node) error {
 	_, err := w.Write(b.Bytes())
 	return err
 }
+
+// Sentence returns a text with a capital letter first and a period.
+func Sentence(s string) string { return upper(s) + "." }
 
 // upper returns a text with a capital letter first, unless it starts with a name.
 func upper(s string) string {

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -21,6 +22,7 @@ type Rule struct {
 	Severity analyzer.Severity // the default severity
 	// Specifications and documentation, as "title: URL or file".
 	References []string
+	URL        string // of its documentation; "" = the page of the rule
 }
 
 const (
@@ -52,7 +54,7 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 				ID:      x.ID,
 				Short:   text(x.Title),
 				Help:    &sarifText{Text: x.Help, Markdown: x.Help},
-				HelpURI: ruleURL + x.ID + ".md",
+				HelpURI: cmp.Or(x.URL, ruleURL+x.ID+".md"),
 				Default: &sarifLevel{level(x.Severity)},
 			},
 		)

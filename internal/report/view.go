@@ -18,7 +18,9 @@ type View struct {
 	Findings int     `json:"findings"`
 	Alike    []Alike `json:"alike,omitempty"`
 	Name     string  `json:"name,omitempty"` // of what was checked; "" = unknown
-	Matrix   Matrix  `json:"matrix"`
+	// Summary is shown below the title instead of that of the report; "" = that one.
+	Summary string `json:"summary,omitempty"`
+	Matrix  Matrix `json:"matrix"`
 	// The result of each of several artifacts; nil for one.
 	Rows   []causetext.Row `json:"rows,omitempty"`
 	Why    []Why           `json:"why"` // for each cause of the report
