@@ -83,8 +83,9 @@ func addBreak(out *analyzer.Report, r *impact.Report, e impact.Entry) {
 		Title: fmt.Sprintf("%s %s breaks with %s", e.Name, e.Version, name(r.New)), Reason: "breaks",
 		Severity: analyzer.Error, New: true, Actor: reports.Upstream, Rules: []string{impactRule},
 		Findings: []int{len(out.Findings)}, Artifact: dependentName(e), Objects: 1,
-		Symbols: len(e.Symbols), Targets: []string{}, Action: fmt.Sprintf("Keep in %s what it uses, or let it set a bound "+
-			"before the release.", r.New.Name),
+		Symbols: len(e.Symbols), Targets: []string{},
+		Action: fmt.Sprintf("Keep in %s what it uses, or let it set a bound before the release.",
+			r.New.Name),
 	}
 	if slices.ContainsFunc(out.Causes, func(x analyzer.Cause) bool { return x.ID == c.ID }) {
 		c.ID += "-" + e.Version // several files pin it
