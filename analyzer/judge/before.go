@@ -49,9 +49,9 @@ type sources struct {
 	facts   *facts.Artifact
 	others  []*facts.Artifact
 	*starts
-	// The releases whose sources were read, by top-level package or module; nil for one of which they
-	// were requested, and could not be read.
-	texts map[string]*packages.Release
+	// The sources of releases that were read, by top-level package or module; nil for one of which
+	// they were requested, and could not be read.
+	texts map[string]*topTexts
 	// by the name under which Python imports them, see facts.ModuleName
 	modules   map[string]otherModule
 	installed map[string]installedModule
@@ -153,7 +153,7 @@ func (p *Pass) during(r startup.Run, l *dynlink.Library) (out Before) {
 			loads, why = p.sources.importLoads(e.Name, l)
 			if !loads && why == "" {
 				why = p.sources.unread(e.Name, l)
-				out.Unread = out.Unread || why != "" && !e.May
+				out.Unread = out.Unread || why != "" && (!e.May || p.sources.mayRead(e.Name))
 			}
 		}
 		switch {
@@ -232,7 +232,7 @@ func (s *sources) read() {
 		}
 		s.session.starts = s.starts
 	}
-	s.texts = map[string]*packages.Release{}
+	s.texts = map[string]*topTexts{}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
 	for _, a := range slices.Backward(s.others) {
 		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
@@ -332,7 +332,7 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 	if r, at := s.published(name); r != nil {
 		return s.publishedLoads(r, at, l)
 	}
-	top, _, _ := strings.Cut(name, "/")
+	top := topOf(name)
 	id := cmp.Or(l.Package.Name, l.Wheel.Name)
 	return slices.Contains(preloads, top) && !s.program.Has(top) && s.requires(top, id), ""
 }
@@ -341,12 +341,11 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 // were not read, and it has a library or requires the package that does, or the module may be one
 // without a source, which the history does not have. "" if they were.
 func (s *sources) unread(name string, l *dynlink.Library) string {
-	top, _, _ := strings.Cut(name, "/")
-	first, _, _ := strings.Cut(l.Path, "/")
-	switch r := s.texts[top]; {
-	case r != nil && r.Abridged && !s.program.Has(name):
+	top, first := topOf(name), topOf(l.Path)
+	switch t := s.texts[top]; {
+	case t != nil && (t.others[name] != "" || t.release.Abridged && !s.program.Has(name)):
 		return strings.ReplaceAll(name, "/", ".") + " was not read"
-	case r != nil, s.program.Has(top):
+	case t != nil, s.program.Has(top):
 		return ""
 	}
 	id := cmp.Or(l.Package.Name, l.Wheel.Name)

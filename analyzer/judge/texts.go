@@ -18,52 +18,99 @@ type textsKey struct {
 	arch, top string
 }
 
-// texts are sources by path, or why they were not read.
+// texts are the sources of a package, or why they were not read.
 type texts struct {
-	files map[string]string
-	err   error
+	packages.Sources
+	err error
 }
 
-// textsOf requests the sources of a top-level package of a release once in a session.
+// textsOf requests the sources of a top-level package of a release, each once in a session. files
+// are those to read if there are too many to read all of them.
 func (s *Session) textsOf(
 	ctx context.Context,
 	source packages.Texts,
 	r *packages.Release,
 	on packages.Target,
 	top string,
-) (map[string]string, error) {
+	files []string,
+) (packages.Sources, error) {
 	key := textsKey{r.ID(), on.Arch, top}
 	found, ok := s.texts[key]
 	if !ok {
-		found.files, found.err = source.Texts(ctx, r, on, top)
-		s.texts[key] = found
+		found.Sources, found.err = source.Texts(ctx, r, on, top, nil)
 	}
-	return found.files, found.err
+	missing := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
+		_, read := found.Texts[file]
+		return read
+	})
+	if len(missing) > 0 && found.err == nil {
+		var more packages.Sources
+		if more, found.err = source.Texts(ctx, r, on, top, missing); found.Texts == nil {
+			found.Texts = map[string]string{}
+		}
+		maps.Copy(found.Texts, more.Texts)
+	}
+	s.texts[key] = found
+	return found.Sources, found.err
 }
 
-// maxTexts limits the packages whose sources are read for one artifact with one set of packages.
-const maxTexts = 20
+const (
+	// maxTexts limits the packages whose sources are read for one artifact with one set of packages.
+	maxTexts = 20
+	// Of a package with too many sources, those that are imported are read, atOnce with a request and
+	// maxSources in all.
+	atOnce, maxSources = 32, 1000
+)
+
+// topTexts are the sources of a top-level package or module that were read.
+type topTexts struct {
+	release *packages.Release
+	// others are the sources that were not read, by module; left is how many of them may be read.
+	others map[string]string
+	left   int
+}
+
+// mayRead reports whether a module has a source that was not read, and can be.
+func (s *sources) mayRead(module string) bool {
+	t := s.texts[topOf(module)]
+	return t != nil && t.left > 0 && t.others[module] != ""
+}
+
+// topOf returns the top-level package of a module.
+func topOf(module string) string {
+	top, _, _ := strings.Cut(module, "/")
+	return top
+}
 
 // readTexts requests the Python sources of packages that are imported in some runs and of which it
 // is not known whether that loads a library. It returns false if there is nothing new. In an
-// environment the sources of all wheels that are read are known already.
+// environment the sources of all wheels that are read are known already. Of a package with many
+// sources, it requests those that are imported first, because one of them may load the library.
 func (s *sources) readTexts(runs []startup.Run, l *dynlink.Library) (more bool) {
 	source, ok := s.session.judge.options.Source.(packages.Texts)
 	if !ok || s.session.judge.environment != nil {
 		return false
 	}
+	var certain, perhaps []string
 	for _, r := range runs {
 		for _, e := range r.Events {
-			if e.Load || e.Name == "" || s.unread(e.Name, l) == "" {
-				continue
-			}
-			top, _, _ := strings.Cut(e.Name, "/")
-			if of := s.releaseOf(top, l); of != nil {
-				more = s.addTexts(source, of, top) || more
+			switch {
+			case e.Load || e.Name == "" || s.unread(e.Name, l) == "":
+			case s.mayRead(e.Name) && e.May:
+				perhaps = append(perhaps, e.Name)
+			case s.mayRead(e.Name):
+				certain = append(certain, e.Name)
+			default:
+				if of := s.releaseOf(topOf(e.Name), l); of != nil {
+					more = s.addTexts(source, of, topOf(e.Name)) || more
+				}
 			}
 		}
 	}
-	return more
+	if len(certain) == 0 {
+		certain = perhaps
+	}
+	return s.addSome(source, certain[:min(len(certain), atOnce)]) || more
 }
 
 // releaseOf returns the release of the set whose sources decide what the import of a top-level
@@ -77,37 +124,81 @@ func (s *sources) releaseOf(top string, l *dynlink.Library) *packages.Release {
 	return all[0]
 }
 
-// addTexts reads the sources of a package of a release into a program of this set alone, because
-// those of another version may differ. It returns false if they were requested before or cannot be
-// read.
+// addTexts reads the sources of a package of a release. It returns false if they were requested
+// before or cannot be read.
 func (s *sources) addTexts(source packages.Texts, r *packages.Release, top string) bool {
 	if _, again := s.texts[top]; again || len(s.texts) >= maxTexts {
 		return false
 	}
 	s.texts[top] = nil
-	texts, err := s.session.textsOf(s.ctx, source, r, s.on, top)
-	if err != nil || len(texts) == 0 {
+	read, err := s.session.textsOf(s.ctx, source, r, s.on, top, nil)
+	if err != nil || len(read.Texts)+len(read.Others) == 0 {
 		return false
 	}
-	s.texts[top] = r
-	program := s.program.Program()
-	on := startup.System{Name: "linux", Machine: s.set.platform.Arch}
-	for file, text := range texts {
-		if name, m := startup.ReadModule(file, text, on); m != nil && program[name] == nil {
-			program[name] = m
+	t := &topTexts{r, map[string]string{}, maxSources}
+	for _, file := range read.Others {
+		t.others[startup.ModuleOf(file)] = file
+	}
+	s.texts[top] = t
+	s.addModules(read.Texts)
+	return true
+}
+
+// addSome reads the sources of modules of packages with many. Those that cannot be read are not
+// requested again.
+func (s *sources) addSome(source packages.Texts, modules []string) (more bool) {
+	files := map[string][]string{} // by top-level package
+	for _, name := range modules {
+		top := topOf(name)
+		if t := s.texts[top]; t.left > 0 && !slices.Contains(files[top], t.others[name]) {
+			files[top] = append(files[top], t.others[name])
+			t.left--
 		}
 	}
+	for _, top := range slices.Sorted(maps.Keys(files)) {
+		t := s.texts[top]
+		read, err := s.session.textsOf(s.ctx, source, t.release, s.on, top, files[top])
+		if err != nil {
+			t.left = 0
+			continue
+		}
+		texts := map[string]string{}
+		for _, file := range files[top] {
+			texts[file] = read.Texts[file]
+			delete(t.others, startup.ModuleOf(file))
+		}
+		s.addModules(texts)
+		more = true
+	}
+	return more
+}
+
+// addModules adds sources to a program of this set alone, because those of another version of a
+// package may differ.
+func (s *sources) addModules(texts map[string]string) {
 	own := *s.starts
-	own.program = program.Index()
+	if s.starts == s.session.starts {
+		own.program = s.program.Program().Index()
+	}
+	on := startup.System{Name: "linux", Machine: s.set.platform.Arch}
+	for _, file := range slices.Sorted(maps.Keys(texts)) {
+		if name, m := startup.ReadModule(file, texts[file], on); m != nil && !own.program.Has(name) {
+			own.program.Add(name, m)
+		}
+	}
 	own.runs, own.opened = map[string][]startup.Run{}, map[string][]startup.Run{}
 	s.starts = &own
-	return true
 }
 
 // published returns the library of a release of the set that Python imports as a module whose
 // sources were read, and its index; nil if there is none.
 func (s *sources) published(module string) (r *packages.Release, at int) {
-	read := slices.Collect(maps.Values(s.texts))
+	var read []*packages.Release
+	for _, t := range s.texts {
+		if t != nil {
+			read = append(read, t.release)
+		}
+	}
 	for _, r := range s.set.Releases {
 		if !slices.Contains(read, r) {
 			continue

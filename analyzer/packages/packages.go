@@ -74,10 +74,18 @@ type Reader interface {
 // Texts is a Source that has the Python sources of releases.
 type Texts interface {
 	Source
-	// Texts returns the sources of a top-level package or module of a release by their path in
-	// site-packages: for "pkg" those of "pkg/__init__.py", "pkg/sub.py" and "pkg.py". It is empty
-	// without one. Errors wrap ErrUnknown or ErrUnavailable, also if there are too many.
-	Texts(ctx context.Context, r *Release, on Target, top string) (map[string]string, error)
+	// Texts returns the sources of a top-level package or module of a release: for "pkg" those of
+	// "pkg/__init__.py", "pkg/sub.py" and "pkg.py". If there are too many to read all of them, it
+	// returns their paths, and files selects those to read; nil = all. Errors wrap ErrUnknown or
+	// ErrUnavailable.
+	Texts(ctx context.Context, r *Release, on Target, top string, files []string) (Sources, error)
+}
+
+// Sources are the Python sources of a package, by their path in site-packages.
+type Sources struct {
+	Texts map[string]string `json:",omitempty"` // empty if the package has none
+	// Others are the paths of all if there are too many to read all of them.
+	Others []string `json:",omitempty"`
 }
 
 // Target is the interpreter and machine that a release is installed for: "3.12", or "3.13t" without

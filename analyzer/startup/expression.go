@@ -318,6 +318,8 @@ func (s *source) call(values []string, name string, args [][]string) []string {
 			}
 			return strings.TrimSuffix(a, path.Ext(a)) + b
 		})
+	case "get_path_to_datafile": // of TensorFlow: a file next to the source that calls it
+		return combine([]string{path.Dir(s.file)}, first(), joined)
 	case "files":
 		return []string{path.Dir(s.file)}
 	case "get_path", "get_python_lib", "getsitepackages":

@@ -84,6 +84,12 @@ const (
 // maxSteps limits the steps of a source that are stored. A source with more may do anything.
 const maxSteps = 4000
 
+// ModuleOf returns the path of the module of a source: "pkg" for "pkg/__init__.py", and
+// "pkg/module" for "pkg/module.py".
+func ModuleOf(file string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(file, ".py"), "/__init__")
+}
+
 // ReadModule reads a Python source, with its path relative to site-packages: see Code.Module.
 func ReadModule(file, text string, on System) (name string, m *Module) {
 	return NewCode(file, text).Module(on)
@@ -95,12 +101,11 @@ func (c *Code) Module(on System) (name string, m *Module) {
 	if InTests(c.file) {
 		return "", nil
 	}
-	name = strings.TrimSuffix(c.file, ".py")
+	name = ModuleOf(c.file)
 	r := moduleReader{
-		folder: path.Dir(name), words: c.words, defined: maps.Clone(c.words.defined), system: on,
+		folder: path.Dir(c.file), words: c.words, defined: maps.Clone(c.words.defined), system: on,
 		file: c.file, paths: map[string][]string{}, found: map[string]bool{},
 	}
-	name = strings.TrimSuffix(name, "/__init__")
 	r.name, r.names, r.functions = name, map[string]string{}, map[string]*body{}
 	r.global, r.opened = map[string]bool{"RTLD_GLOBAL": true}, map[string]bool{}
 	r.flags, r.bindings = map[string]bool{}, map[string]int{}

@@ -11,6 +11,11 @@ func TestOpens(t *testing.T) {
 		want    bool
 	}{
 		"at the top": {[]string{"p/__init__.py", load}, true},
+		"with TensorFlow": {[]string{"p/__init__.py",
+			"load_library.load_op_library(resource_loader.get_path_to_datafile('libx.so'))\n"}, true},
+		"with TensorFlow, from a folder below": {[]string{"p/__init__.py", "from .sub import a\n",
+			"p/sub/a.py", "tf.load_op_library(tf.compat.v1.resource_loader." +
+				"get_path_to_datafile('../libx.so'))\n"}, true},
 		"in a class": {[]string{"p/__init__.py", "class A:\n  x = " + load}, true},
 		"called":     {[]string{"p/__init__.py", "def f():\n  " + load + "f()\n"}, true},
 		"called elsewhere": {

@@ -14,13 +14,14 @@ var windowsOnly = []string{
 }
 
 // byPath are functions whose first argument is the path of a library.
-var byPath = []string{"CDLL", "PyDLL", "LoadLibrary", "dlopen"}
+var byPath = []string{"CDLL", "PyDLL", "LoadLibrary", "dlopen", "load_op_library"}
 
 // pathWords are names in expressions that path evaluates. Others, such as __file__ of another
 // module, have values that are not known.
 var pathWords = []string{
 	"os", "path", "pathlib", "join", "dirname", "abspath", "realpath", "normpath", "fspath", "str",
 	"Path", "PurePath", "resolve", "absolute", "as_posix", "joinpath", "parent", "parents", "__file__",
+	"tf", "compat", "v1", "resource_loader", "get_path_to_datafile",
 }
 
 // notKnown are the values of a path that is not known: two, as of a name with several assignments.

@@ -12,12 +12,22 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// Limits of the Python sources of a package that are read: more than most packages have that only
+// Limits of the Python sources that are read at once: more than most packages have that only
 // provide libraries.
 const (
 	maxTexts     = 400     // files
 	maxTextBytes = 4 << 20 // of all, unpacked
 )
+
+// maxSources limits the Python sources that a package may have.
+const maxSources = 20_000
+
+// sourcesOf is the cached form of the sources of a package.
+type sourcesOf struct {
+	packages.Sources
+	Size    int64           `json:",omitempty"` // of the wheel; 0 = it is not read by ranges
+	Members []unpack.Member `json:",omitempty"` // those of Sources.Others, in its order
+}
 
 // Texts implements packages.Texts.
 func (i *Index) Texts(
@@ -25,56 +35,137 @@ func (i *Index) Texts(
 	r *packages.Release,
 	on packages.Target,
 	top string,
-) (map[string]string, error) {
+	files []string,
+) (packages.Sources, error) {
 	best, fits, _, err := i.choose(ctx, r.Name, r.Version, on)
 	if err != nil {
-		return nil, err
+		return packages.Sources{}, err
 	}
 	if !fits {
-		return nil, i.errorf(packages.ErrUnknown, "%s has no wheel for %s", r.ID(), on.Interpreter())
+		return packages.Sources{},
+			i.errorf(packages.ErrUnknown, "%s has no wheel for %s", r.ID(), on.Interpreter())
 	}
-	key, keep := factsKey(*best)
-	key += "/texts/" + hashed(top)
-	var texts map[string]string
-	if loadCached(ctx, i, key, &texts) {
-		return texts, nil
+	all, err := i.sourcesOf(ctx, *best, top)
+	if err == nil && files != nil {
+		all.Sources, err = i.someOf(ctx, *best, all, files)
 	}
-	if texts, err = i.texts(ctx, *best, top); err != nil {
-		return nil, i.failed(ctx, *best, err)
+	if err != nil {
+		return packages.Sources{}, i.failed(ctx, *best, err)
 	}
-	i.storeCached(ctx, key, keep, texts)
-	return texts, nil
+	return all.Sources, nil
 }
 
-// texts reads the sources of a top-level package or module from a wheel.
-func (i *Index) texts(ctx context.Context, f file, top string) (map[string]string, error) {
+// sourcesOf returns the sources of a top-level package or module of a wheel, or where they are if
+// there are too many to read all of them.
+func (i *Index) sourcesOf(ctx context.Context, f file, top string) (out sourcesOf, err error) {
+	key, keep := factsKey(f)
+	key += "/sources/" + hashed(top)
+	if loadCached(ctx, i, key, &out) {
+		return out, nil
+	}
 	w, err := i.openWheel(ctx, f)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	defer w.Close()
+	if w.tail != nil {
+		out.Size = w.size
+	}
 	members, err := unpack.Directory(w, w.size, maxMembers)
 	if err != nil {
-		return nil, i.errorf(packages.ErrUnavailable, "%s: %v", unpack.Safe(f.name), w.cause(err))
+		return out, i.errorf(packages.ErrUnavailable, "%s: %v", unpack.Safe(f.name), w.cause(err))
 	}
-	wanted := slices.DeleteFunc(members, func(m unpack.Member) bool {
+	out.Members = slices.DeleteFunc(members, func(m unpack.Member) bool {
 		at := installed(m.Path)
 		return !strings.HasSuffix(at, ".py") || at != top+".py" && !strings.HasPrefix(at, top+"/")
 	})
-	size, names := int64(0), map[string]bool{}
-	for _, m := range wanted {
+	size := int64(0)
+	for _, m := range out.Members {
 		size += m.Size
-		names[m.Path] = true
+	}
+	switch n := len(out.Members); {
+	case n > maxSources:
+		return out, i.errorf(packages.ErrUnavailable, "%s has more Python sources than are read",
+			unpack.Safe(f.name))
+	case n > maxTexts || size > maxTextBytes:
+		for _, m := range out.Members {
+			out.Others = append(out.Others, installed(m.Path))
+		}
+	default:
+		if out.Texts, err = i.texts(ctx, f, w, out.Members); err != nil {
+			return out, err
+		}
+		out.Members = nil
+	}
+	i.storeCached(ctx, key, keep, out)
+	return out, nil
+}
+
+// someOf returns some of the sources of a package with many.
+func (i *Index) someOf(
+	ctx context.Context,
+	f file,
+	all sourcesOf,
+	files []string,
+) (packages.Sources, error) {
+	out := packages.Sources{Texts: map[string]string{}}
+	key, keep := factsKey(f)
+	textKey := func(file string) string { return key + "/source/" + hashed(file) }
+	var wanted []unpack.Member
+	size := int64(0)
+	for n, file := range all.Others {
+		var text string
+		switch {
+		case !slices.Contains(files, file):
+		case loadCached(ctx, i, textKey(file), &text):
+			out.Texts[file] = text
+		default:
+			wanted = append(wanted, all.Members[n])
+			size += all.Members[n].Size
+		}
 	}
 	if len(wanted) > maxTexts || size > maxTextBytes {
-		return nil, i.errorf(packages.ErrUnavailable, "%s has more Python sources than are read",
-			unpack.Safe(f.name))
+		return out, i.errorf(packages.ErrUnavailable,
+			"%s: too many Python sources were requested at once", unpack.Safe(f.name))
 	}
-	if w.tail != nil {
-		if w, err = i.sparse(ctx, f, w.size, wanted, w.tail, maxFar); err != nil {
+	if len(wanted) == 0 {
+		return out, nil
+	}
+	w := &content{size: all.Size}
+	if all.Size == 0 {
+		whole, err := i.openWheel(ctx, f)
+		if err != nil {
+			return out, err
+		}
+		defer whole.Close()
+		w = whole
+	}
+	read, err := i.texts(ctx, f, w, wanted)
+	for file, text := range read {
+		out.Texts[file] = text
+		i.storeCached(ctx, textKey(file), keep, text)
+	}
+	return out, err
+}
+
+// texts reads sources from a wheel. If w is not a whole one, they are downloaded by themselves.
+func (i *Index) texts(
+	ctx context.Context,
+	f file,
+	w *content,
+	wanted []unpack.Member,
+) (map[string]string, error) {
+	names := map[string]bool{}
+	for _, m := range wanted {
+		names[m.Path] = true
+	}
+	if w.ReaderAt == nil || w.tail != nil {
+		parts, err := i.sparse(ctx, f, w.size, wanted, w.tail, maxFar)
+		if err != nil {
 			return nil, err
 		}
-		defer w.Close()
+		defer parts.Close()
+		w = parts
 	}
 	out := map[string]string{}
 	o := unpack.Options{
@@ -108,16 +199,17 @@ func (s Several) Texts(
 	r *packages.Release,
 	on packages.Target,
 	top string,
-) (map[string]string, error) {
+	files []string,
+) (packages.Sources, error) {
 	var unknown error
 	for _, i := range s {
-		texts, err := i.Texts(ctx, r, on, top)
+		texts, err := i.Texts(ctx, r, on, top, files)
 		if err == nil || !errors.Is(err, packages.ErrUnknown) {
 			return texts, err
 		}
 		unknown = joinErrors(unknown, err)
 	}
-	return nil, unknown
+	return packages.Sources{}, unknown
 }
 
 // Texts implements packages.Texts for allowed names.
@@ -126,9 +218,10 @@ func (g *Guard) Texts(
 	r *packages.Release,
 	on packages.Target,
 	top string,
-) (map[string]string, error) {
+	files []string,
+) (packages.Sources, error) {
 	if err := g.refused(r.Name); err != nil {
-		return nil, err
+		return packages.Sources{}, err
 	}
-	return g.index.Texts(ctx, r, on, top)
+	return g.index.Texts(ctx, r, on, top, files)
 }

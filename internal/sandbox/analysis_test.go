@@ -669,17 +669,23 @@ func (withTexts) Texts(
 	r *packages.Release,
 	on packages.Target,
 	top string,
-) (map[string]string, error) {
-	return map[string]string{top + ".py": r.ID().String() + " " + on.Python}, nil
+	files []string,
+) (packages.Sources, error) {
+	return packages.Sources{
+		Texts:  map[string]string{top + ".py": r.ID().String() + " " + on.Python},
+		Others: files,
+	}, nil
 }
 
 // A question for Python sources has them as its answer, or that the source has none.
 func TestAnswerWithTexts(t *testing.T) {
 	q := &question{
 		subject: subject{Name: "dep", Version: "1.0", On: packages.Target{Python: "3.12"}}, Top: "dep",
+		Files: []string{"dep/a.py"},
 	}
 	s := (&answerer{source: withTexts{}}).answer(t.Context(), q)
-	if s.err() != nil || s.Texts["dep.py"] != "dep==1.0 3.12" {
+	if s.err() != nil || s.Texts["dep.py"] != "dep==1.0 3.12" ||
+		!slices.Equal(s.Others, q.Files) {
 		t.Errorf("answered %+v", s)
 	}
 	s = (&answerer{source: source{}}).answer(t.Context(), q)

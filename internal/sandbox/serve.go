@@ -275,13 +275,14 @@ func (p reader) Texts(
 	r *packages.Release,
 	on packages.Target,
 	top string,
-) (map[string]string, error) {
+	files []string,
+) (packages.Sources, error) {
 	about := subject{Name: r.Name, Version: r.Version, On: on}
-	s, err := p.put(ctx, question{subject: about, Top: top})
+	s, err := p.put(ctx, question{subject: about, Top: top, Files: files})
 	if err != nil {
-		return nil, err
+		return packages.Sources{}, err
 	}
-	return s.Texts, nil
+	return s.Sources, nil
 }
 
 // Versions implements packages.Source.

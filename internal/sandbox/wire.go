@@ -126,6 +126,8 @@ type question struct {
 	Worth map[string]int64 `json:",omitempty"` // by path: how many bytes may be read for a library
 	// Top requests the Python sources of this package or module of the release.
 	Top string `json:",omitempty"`
+	// Files are those of them to read if there are many; see packages.Texts.
+	Files []string `json:",omitempty"`
 	// Head requests the wheel of the release, from the Other of this one of Environments.Heads. It
 	// counts from 1.
 	Head int `json:",omitempty"`
@@ -143,9 +145,9 @@ type solution struct {
 	ID       int
 	Versions []string          `json:",omitempty"`
 	Release  *packages.Release `json:",omitempty"`
-	Texts    map[string]string `json:",omitempty"`
-	Wheel    *placed           `json:",omitempty"` // nil if none can be read
-	Error    string            `json:",omitempty"`
+	packages.Sources
+	Wheel *placed `json:",omitempty"` // nil if none can be read
+	Error string  `json:",omitempty"`
 	// the error wraps packages.ErrUnknown; else packages.ErrUnavailable
 	Unknown bool `json:",omitempty"`
 }
@@ -227,7 +229,7 @@ func (a *answerer) answer(ctx context.Context, q *question) (s *solution) {
 		s.Error = "no package index was configured"
 		return s
 	case q.Top != "":
-		s.Texts, err = a.texts(ctx, q)
+		s.Sources, err = a.texts(ctx, q)
 	case q.Version == "":
 		s.Versions, err = a.source.Versions(ctx, q.Name, q.On)
 	default:
@@ -243,13 +245,13 @@ func (a *answerer) answer(ctx context.Context, q *question) (s *solution) {
 }
 
 // texts returns the Python sources of a release.
-func (a *answerer) texts(ctx context.Context, q *question) (map[string]string, error) {
+func (a *answerer) texts(ctx context.Context, q *question) (packages.Sources, error) {
 	source, ok := a.source.(packages.Texts)
 	if !ok {
-		return nil, fmt.Errorf("the sources of %s are %w", q.Name, packages.ErrUnknown)
+		return packages.Sources{}, fmt.Errorf("the sources of %s are %w", q.Name, packages.ErrUnknown)
 	}
 	r := &packages.Release{Name: q.Name, Version: q.Version}
-	return source.Texts(ctx, r, q.On, q.Top)
+	return source.Texts(ctx, r, q.On, q.Top, q.Files)
 }
 
 // wheel places another wheel for the child; nil if there is none.

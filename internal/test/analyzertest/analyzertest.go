@@ -394,11 +394,13 @@ func distInfo(w pkgmeta.WheelName) string {
 // Packages is a packages.Source with the releases of a case.
 type Packages map[string][]*Published
 
-// Published is a release with its Requires-Python ("" = any) and its Python sources by path.
+// Published is a release with its Requires-Python ("" = any) and its Python sources by path, which
+// may be too many to read all of them.
 type Published struct {
 	packages.Release
 	RequiresPython string
 	Texts          map[string]string
+	Many           bool
 }
 
 func (p Packages) add(name string, data []byte) error {
@@ -435,6 +437,10 @@ func (p Packages) add(name string, data []byte) error {
 	}
 	if file == "abridged" { // it is one of the history, which has no modules
 		r.Abridged = true
+		return nil
+	}
+	if file == "many-sources" {
+		r.Many = true
 		return nil
 	}
 	if file == "no-wheel" { // it exists, and what it contains cannot be looked up
@@ -526,16 +532,25 @@ func (p Packages) Texts(
 	r *packages.Release,
 	_ packages.Target,
 	top string,
-) (map[string]string, error) {
-	texts := map[string]string{}
+	files []string,
+) (packages.Sources, error) {
+	out := packages.Sources{Texts: map[string]string{}}
 	for _, x := range p[r.Name] {
+		if x.Version != r.Version {
+			continue
+		}
 		for file, text := range x.Texts {
-			if x.Version == r.Version && (file == top+".py" || strings.HasPrefix(file, top+"/")) {
-				texts[file] = text
+			switch {
+			case file != top+".py" && !strings.HasPrefix(file, top+"/"):
+			case x.Many && files == nil:
+				out.Others = append(out.Others, file)
+			case !x.Many || slices.Contains(files, file):
+				out.Texts[file] = text
 			}
 		}
 	}
-	return texts, nil
+	slices.Sort(out.Others)
+	return out, nil
 }
 
 // Format writes a report in the form of want, with details indented.
