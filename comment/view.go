@@ -66,20 +66,8 @@ func (v view) fails(on string) bool {
 	return false
 }
 
-// count returns the number of causes by severity: "2 errors and 1 warning".
-func (v view) count(indexes []int) string {
-	n := map[analyzer.Severity]int{}
-	for _, i := range indexes {
-		n[v.cause(i).Severity]++
-	}
-	var parts []string
-	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
-		if n[s] > 0 {
-			parts = append(parts, analyzer.Count(n[s], string(s)))
-		}
-	}
-	return strings.Join(parts, " and ")
-}
+// count returns the number of causes with their severities: "3 causes (2 errors, 1 warning)".
+func (v view) count(indexes []int) string { return causetext.CountCauses(v.report, indexes) }
 
 // headline returns a cause with its artifact as plain text: "warp-lang 1.6.2: tagged
 // manylinux2014, but needs manylinux_2_31".
@@ -101,7 +89,7 @@ func (v view) line(i int) string {
 	s := "**" + string(c.Severity) + "** " + mdsafe.Prose(c.Title, known...) + ". " +
 		mdsafe.Prose(c.Action, known...)
 	if len(c.Fixes) == 0 {
-		return s + " No ready-made fix."
+		return s + " " + causetext.NoFix
 	}
 	x := c.Fixes[0]
 	return s + " **Fix** (" + causetext.FixState(c, x) + "): " +

@@ -28,6 +28,7 @@ func (t *Text) action() {
 	c.Undecided = t.undecided()
 	if c.Severity == result.Error && !c.Undecided && !t.kind.NotShipped && !t.artifact.Misnamed() {
 		c.Only, c.Unclaimed = x.Only, x.Unclaimed
+		c.Excluded = x.Only != "" && !x.Unclaimed && t.excluded()
 	}
 }
 
@@ -57,6 +58,8 @@ func (t *Text) ship(x Task) string {
 	case t.cause.Severity == result.Error && x.Unclaimed:
 		return "Not for " + x.Only + ": pip does not install this " + what +
 			" there, since no tag claims it."
+	case t.cause.Severity == result.Error && x.Only != "" && t.excluded():
+		return "Not for " + x.Only + "."
 	case t.cause.Severity == result.Error && x.Only != "":
 		return "Do not ship this " + what + " for " + x.Only + "."
 	case t.cause.Severity == result.Error && x.Today != "":
@@ -161,6 +164,23 @@ func (t *Text) OnUnclaimed() string {
 func (t *Text) refusedByPip() bool {
 	return len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Required
 }
+
+// severityReason says why the cause has its severity, as a clause; "" if no finding does.
+func (t *Text) severityReason() string {
+	if t.kind.Why != nil {
+		return t.kind.Why(t)
+	}
+	for _, f := range t.all {
+		if f.Severity == t.cause.Severity && f.Why != "" {
+			return f.Why
+		}
+	}
+	return ""
+}
+
+// excluded reports whether the artifact does not allow the versions that it fails with, so that pip
+// does not install them together.
+func (t *Text) excluded() bool { return t.kind == otherVersions || t.refusedByPip() }
 
 // What is the project of a wheel, or the name of another artifact.
 func (t *Text) What() string {

@@ -19,6 +19,7 @@ var TooNew = &Kind{
 	Title:     (*Text).tooNewTitle,
 	Short:     (*Text).tooNewReason,
 	Task:      (*Text).tooNewTask,
+	Why:       (*Text).tooNewWhy,
 	Platforms: (*group).tooNewPlatforms,
 	Systems:   (*group).systemsWith,
 	// The older symbols of an image are of another build too.
@@ -139,6 +140,22 @@ func (t *Text) onlyExtinct() bool {
 		!t.promised() && !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
 		return f.OnlyWith != "" || f.Version == "GLIBC_PRIVATE"
 	})
+}
+
+// tooNewWhy names the newest system that the tag claims and on which a wheel for Linux fails. If
+// only unsupported systems fail, the title says that, and it is a warning.
+func (t *Text) tooNewWhy() string {
+	fails := t.cause.Fails
+	if t.cause.Severity != result.Error || len(fails) == 0 || !t.claimed() {
+		return ""
+	}
+	last := fails[len(fails)-1]
+	for _, d := range reference {
+		if d.title == last { // and not "the oldest systems of manylinux1"
+			return "its tag claims " + last
+		}
+	}
+	return ""
 }
 
 // tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own, and

@@ -56,8 +56,27 @@ func Of(r *result.Report, o Options) {
 			strings.Compare(a.ID, b.ID),
 		)
 	})
+	newBuildFirst(r.Causes)
 	unique(r.Causes)
 	r.Plan = plan(r.Causes)
+}
+
+// newBuildFirst moves an error for which a wheel has to be built again before the first cause that
+// is removed by a change of the present file, which the new build makes useless.
+func newBuildFirst(causes []result.Cause) {
+	for i := range causes {
+		c := causes[i]
+		if !c.NewBuild() {
+			continue
+		}
+		at := slices.IndexFunc(causes[:i], func(x result.Cause) bool {
+			return x.Artifact == c.Artifact && x.New == c.New && x.EditsFile()
+		})
+		if at >= 0 {
+			copy(causes[at+1:i+1], causes[at:i])
+			causes[at] = c
+		}
+	}
 }
 
 // first reports whether a cause has to be removed before others.
@@ -185,6 +204,7 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 		return c
 	}
 	t.action()
+	c.Why = t.severityReason()
 	completed := []result.CauseFix{}
 	for _, x := range c.Fixes {
 		completed = append(completed, t.complete(x)...)

@@ -20,6 +20,9 @@ type Kind struct {
 	Short func(*Text) string
 	// Task returns what somebody has to do; nil = the builder has to change how it is built.
 	Task func(*Text) Task
+	// Why returns a clause, why the cause has its severity; nil = that of its findings, if they have
+	// one.
+	Why func(*Text) string
 	// Advice returns what the reader of a report about an environment can do. where is the package
 	// whose version is the cause, with the place of its pin: "torch (uv.lock:12)". If it is nil, or
 	// returns "", another version is to be chosen.

@@ -25,7 +25,7 @@ func NextBuilds(r *result.Report) {
 // nextBuild says what the build of a wheel needs so that the next one is right without the fix: a
 // sentence, or "" if the title or the cost of the fix says it.
 func nextBuild(x fix.Fix) string {
-	const next = "For the next build, "
+	const next = fix.NextBuild
 	if x.Bundling != nil && x.Bundling.With != "" {
 		return next + "run " + string(x.Bundling.With) + " after it."
 	}

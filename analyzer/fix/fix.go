@@ -51,6 +51,10 @@ type Fix struct {
 	Change Change `json:"-"`
 }
 
+// NextBuild begins the sentence that says what the build of a wheel needs; see
+// result.CauseFix.NextBuild.
+const NextBuild = "For the next build, "
+
 // Same reports whether a fix is shown like another one: it is the same fix of another cause.
 func (f Fix) Same(other Fix) bool {
 	return f.Title.Equal(other.Title) && f.Command == other.Command

@@ -53,7 +53,7 @@ func (u Undecided) String() string {
 	case NotFound:
 		return library + " was not found"
 	case NotReached:
-		return library + " may not be loaded"
+		return library + " might not be loaded"
 	case OfHost:
 		return "the program that loads it (" + u.Library + ") provides them"
 	case OfOpener:

@@ -1,6 +1,7 @@
 package result
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -25,7 +26,8 @@ type Cause struct {
 	Title    string   `json:"title"`  // at most 120 characters, with demangled names
 	Reason   string   `json:"reason"` // what is wrong in about five words, for tables
 	Severity Severity `json:"severity"`
-	New      bool     `json:"new"` // the base does not have one of its findings
+	Why      string   `json:"why,omitempty"` // a clause, why it has this severity; "" = not said
+	New      bool     `json:"new"`           // the base does not have one of its findings
 	Actor    Actor    `json:"actor"`
 	// Action says who has to do what, and in a second sentence who is affected, if that is known.
 	Action string `json:"action"`
@@ -36,6 +38,9 @@ type Cause struct {
 	// Unclaimed is set if Only names platforms that no tag of the wheel claims, so that pip does not
 	// install it there.
 	Unclaimed bool `json:"unclaimed,omitempty"`
+	// Excluded is set if Only is the use with versions of other packages that the artifact does not
+	// allow, so that pip does not install them together.
+	Excluded bool `json:"excluded,omitempty"`
 	// Undecided is set if it says that this is not known.
 	Undecided bool     `json:"undecided,omitempty"`
 	Rules     []string `json:"rules"` // rules of its findings, sorted
@@ -93,6 +98,26 @@ type CauseFix struct {
 	// NextBuild is a sentence: what the build of the wheel needs so that the next one is right without
 	// the fix; "" if the title or the cost says it.
 	NextBuild string `json:"next_build,omitempty"`
+}
+
+// NewBuild reports whether a wheel has to be built again, in another way, because of the cause:
+// what is changed in the present file is lost then. The command of such a fix does not name a
+// wheel.
+func (c *Cause) NewBuild() bool {
+	if c.Severity != Error || !c.OfBuilder() || c.Unclaimed || len(c.Fixes) == 0 {
+		return false
+	}
+	x := c.Fixes[0]
+	return !x.Verified && !strings.Contains(string(x.Command), ".whl") && slices.Contains([]fix.Kind{
+		fix.KindRebuild, fix.KindImage, fix.KindLinkFlag, fix.KindSource, fix.KindSymver,
+	}, x.Kind)
+}
+
+// EditsFile reports whether the first fix of the cause changes the present file of a wheel, and not
+// also its sources.
+func (c *Cause) EditsFile() bool {
+	return c.OfBuilder() && len(c.Fixes) > 0 &&
+		(c.Fixes[0].Kind == fix.KindPlatformTag || c.Fixes[0].Kind == fix.KindPatchelf)
 }
 
 // ForUsers reports whether a fix of the cause is what users can do until the builder of a wheel has

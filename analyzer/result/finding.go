@@ -65,6 +65,9 @@ type Finding struct {
 	Against []string `json:"against,omitempty"`
 	Source  string   `json:"source,omitempty"`
 
+	// Why is a clause, why it has this severity and not another one; "" if the rule has only one, or
+	// the message says it.
+	Why string `json:"-"`
 	// Headline is the first sentence of Message, without a period; "" if Message is one sentence, and
 	// no cause is titled by it.
 	Headline string `json:"-"`

@@ -221,7 +221,11 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	}
 	add := func(severity analyzer.Severity, format string, args ...any) {
 		f.Headline = cmp.Or(f.Headline, f.Message)
-		f.Severity, f.Message = severity, f.Message+". "+fmt.Sprintf(format, args...)
+		reason := fmt.Sprintf(format, args...)
+		f.Severity, f.Message, f.Why = severity, f.Message+". "+reason, reason
+		if !strings.HasPrefix(format, "%") { // it does not begin with a name
+			f.Why = strings.ToLower(reason[:1]) + reason[1:]
+		}
 	}
 	s := providerFor(p, v, needed)
 	unknown := notLookedUp(p, needed)

@@ -73,9 +73,10 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			)
 		}
 		fixes := bundling(p, m)
+		f.Why = "no known package has it"
 		switch provider := providerOf(p, name); {
 		case m.Library.Kind == windows.APISet && m.Library.Presence == windows.Unknown:
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, ""
 			f.Message = fmt.Sprintf(
 				"%s needs the API set %s, which no known version of Windows has",
 				m.user.Path,
@@ -85,6 +86,7 @@ func checkMissingDLLs(p *analyzer.Pass) {
 				relink(fix.Titled("Link with an import library of the oldest Windows that you support")),
 			}
 		case m.Library.Kind == windows.APISet:
+			f.Why = ""
 			f.Message = fmt.Sprintf("%s needs %s, which is not the name of an API set", m.user.Path, m.Name)
 			fixes = []fix.Candidate{relink(fix.Titled("Link with the import libraries of the Windows " +
 				"SDK"))}
@@ -93,8 +95,17 @@ func checkMissingDLLs(p *analyzer.Pass) {
 				continue // part of vc14_runtime, which conda-build adds
 			}
 			f.Severity, f.Message, fixes = runtimeMissing(p, m, fixes)
+			switch v := m.Library.Runtime; {
+			case v.Debug:
+				f.Why = "" // the message says it
+			case v.Modern:
+				f.Why = "many systems have the Visual C++ 2015-2022 runtime, and a package provides it"
+			case f.Severity == analyzer.Warning:
+				f.Why = unused(m)
+			}
 		case m.Library.Kind == windows.Driver || m.Library.Kind == windows.Optional:
 			f.Severity = analyzer.Warning
+			f.Why = "it is installed with " + m.Library.Source
 			f.Message += ". It is installed with " + m.Library.Source
 			fixes = []fix.Candidate{{
 				Fix: fix.Fix{
@@ -103,27 +114,27 @@ func checkMissingDLLs(p *analyzer.Pass) {
 				},
 			}}
 		case plugin(m.root):
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, "only a plug-in needs it, and is not loaded without it"
 			f.Message += ". Only this plug-in needs it, and is not loaded without it"
 		case provider != "":
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, "the package "+provider+" provides it"
 			f.Message += ". The package " + provider + " provides it, but the wheel does not declare it"
 			fixes = append(fixes, declaring(p, provider)...)
 		case similarRequirement(p, name) != "" &&
 			p.Packages.Release(similarRequirement(p, name)) == nil:
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, "a package that it requires may provide it"
 			f.Message += ". " + similarRequirement(
 				p,
 				name,
 			) + " may provide it, but its Windows DLLs are not known"
 		case perhaps:
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, "a package that it requires may provide it"
 			f.Message += ". One of the packages that it depends on may provide it"
 		case unusedByModules(p, m.root):
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, unused(m)
 			f.Message += ". No file in the wheel appears to load " + path.Base(m.root.Path)
 		case len(m.Elsewhere) > 0:
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, "it may be loaded before"
 			f.Message = fmt.Sprintf(
 				"%s needs %s, which the %s has in another folder. It loads only if that folder is "+
 					"searched or the DLL is loaded before", m.user.Path, m.Name, artifactNoun(p),
@@ -132,6 +143,11 @@ func checkMissingDLLs(p *analyzer.Pass) {
 		}
 		p.Report(f, fixes...)
 	}
+}
+
+// unused says that nothing in the wheel loads the file that needs a DLL.
+func unused(m missingDLL) string {
+	return "no file in the wheel appears to load " + path.Base(m.root.Path)
 }
 
 // runtimeMissing describes a missing DLL of a Visual C++ runtime.

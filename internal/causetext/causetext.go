@@ -32,6 +32,9 @@ const NoBase = "Nothing was given to compare it with, so it is not known whether
 // ReadURL is the address of the page that explains a report.
 const ReadURL = "https://github.com/compat-app/compat/blob/main/docs/read.md"
 
+// NoFix is said of a cause without a fix.
+const NoFix = "No ready-made fix: no release, setting or edit is known that removes it."
+
 // maxShown is the length in characters to which a name is truncated.
 const maxShown = 300
 
@@ -49,8 +52,16 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	c := &r.Causes[i]
 	known := Names(r, c)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d. %s: %s\n\n", o.Heading, i+1, c.Severity, mdsafe.Prose(c.Title, known...))
+	name := ""
+	if o.Steps.Only() {
+		name = " (" + mdsafe.Code(c.ID, 100) + ")"
+	}
+	fmt.Fprintf(&b, "%s %d. %s%s: %s\n\n", o.Heading, i+1, c.Severity, name,
+		mdsafe.Prose(c.Title, known...))
 	b.WriteString(mdsafe.Prose(c.Action, known...))
+	if why := Why(c); why != "" {
+		b.WriteString(" " + mdsafe.Prose(why, known...) + ".")
+	}
 	switch {
 	case !c.New:
 		b.WriteString(" Not new: " + cmp.Or(o.Base, "the base") + " has it too.")
@@ -60,6 +71,21 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	b.WriteString("\n")
 	if label, message := Seen(r, i); message != "" {
 		fmt.Fprintf(&b, "\n%s: %s\n", label, mdsafe.Code(message, maxShown))
+	}
+	for j, x := range c.Fixes {
+		step := o.Steps.Of(i, j)
+		if n := ShownBefore(r, i, x); n > 0 {
+			too, state := "", step.State
+			if !x.Verified { // it may have been tried for the other
+				too, state = ", which changes this too", state+" for this cause"
+			}
+			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", step.Label, n, too, state)
+			continue
+		}
+		b.WriteString("\n" + markdownFix(step.Label, x, step, known))
+	}
+	if len(c.Fixes) == 0 {
+		b.WriteString("\n" + NoFix + "\n")
 	}
 	if table := evidenceTable(c); table != "" {
 		b.WriteString("\n" + table)
@@ -71,21 +97,6 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 		}
 		b.WriteString("\n")
 	}
-	for j, x := range c.Fixes {
-		step := o.Steps.Of(i, j)
-		if n := ShownBefore(r, i, x); n > 0 {
-			too, state := "", step.State
-			if !x.Verified { // it may have been tried for the other
-				too, state = ", which changes this too", state+" for this cause"
-			}
-			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", Label(c, j), n, too, state)
-			continue
-		}
-		b.WriteString("\n" + markdownFix(Label(c, j), x, step, known))
-	}
-	if len(c.Fixes) == 0 {
-		b.WriteString("\nNo ready-made fix.\n")
-	}
 	for _, x := range Also(r, c) {
 		fmt.Fprintf(&b, "\nAlso part of this cause: %s (%s).\n", mdsafe.Prose(x.Text, x.names...),
 			ruleLinks([]string{x.Rule}, o.Rules))
@@ -93,6 +104,18 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", ruleLinks([]string{MainRule(r, c)}, o.Rules),
 		analyzer.Count(len(c.Findings), "finding"), analyzer.Count(c.Objects, "object"))
 	return b.String()
+}
+
+// Why says why a cause has its severity: "Why an error: no known package provides it"; "" if that
+// is not said.
+func Why(c *analyzer.Cause) string {
+	switch {
+	case c.Why == "":
+		return ""
+	case c.Severity == analyzer.Error:
+		return "Why an error: " + c.Why
+	}
+	return "Why a warning: " + c.Why
 }
 
 // Seen returns what users see where a cause fails, as the loader or pip prints it, and the words
@@ -106,8 +129,14 @@ func Seen(r *analyzer.Report, i int) (label, message string) {
 	if r.Environment {
 		who = "You see"
 	}
-	if c.Severity != analyzer.Error {
-		who = "Where it fails, " + strings.ToLower(who[:1]) + who[1:]
+	sees := strings.ToLower(who[:1]) + who[1:]
+	switch {
+	case c.Unclaimed: // pip does not install it
+		who = "Where it is installed without pip, " + sees
+	case c.Excluded:
+		who = "Where they are installed together nevertheless, " + sees
+	case c.Severity != analyzer.Error:
+		who = "Where it fails, " + sees
 	}
 	return who, strings.Join(strings.Fields(c.Reproduce.Message), " ")
 }

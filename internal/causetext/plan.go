@@ -1,6 +1,7 @@
 package causetext
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -29,6 +30,14 @@ func PlanSentence(r *analyzer.Report) string {
 	if r.Plan.Verified || len(distinct) > 1 {
 		fixed = distinct
 	}
+	later, build := map[int]bool{}, map[int]bool{} // removed by a new build, and those that need it
+	for i := range r.Causes {
+		if n := Rebuilt(r, i); n > 0 {
+			later[i+1], build[n] = true, true
+		}
+	}
+	gone := func(n int) bool { return later[n] }
+	fixed = slices.DeleteFunc(fixed, gone)
 	for _, id := range r.Plan.Leaves {
 		left = append(left, numbers[id])
 	}
@@ -41,13 +50,14 @@ func PlanSentence(r *analyzer.Report) string {
 	for _, id := range r.Plan.Tried {
 		done = append(done, numbers[id])
 	}
+	done = slices.DeleteFunc(done, gone)
 	switch {
-	case len(done) > 1 && !r.Plan.Verified:
-		gone := "both are"
+	case len(done) > 1 && (!r.Plan.Verified || len(done) > len(fixed)):
+		all := "both are"
 		if len(done) > 2 {
-			gone = "all are"
+			all = "all are"
 		}
-		out = append(out, "compat tried one command for "+ranges(done)+": "+gone+" gone.")
+		out = append(out, "compat tried one command for "+ranges(done)+": "+all+" gone.")
 		rest := slices.DeleteFunc(fixed, func(n int) bool { return slices.Contains(done, n) })
 		if len(rest) > 0 {
 			out = append(out, "Apply "+toApply(r, rest)+" too, which was not tried.")
@@ -61,7 +71,11 @@ func PlanSentence(r *analyzer.Report) string {
 	case len(fixed) == 1 && r.Plan.Verified:
 		out = append(out, "compat tried the fix of "+ranges(fixed)+": "+without+".")
 	}
-	if renames(r) {
+	if len(later) > 0 {
+		out = append(out, "Build the wheel again for "+ranges(sorted(build))+", and remove "+
+			ranges(sorted(later))+" in that build.")
+	}
+	if len(later) == 0 && renames(r) {
 		out = append(out, "Run the commands from top to bottom: one writes the wheel that the next one "+
 			"reads.")
 	}
@@ -70,6 +84,9 @@ func PlanSentence(r *analyzer.Report) string {
 	}
 	return strings.Join(out, " ")
 }
+
+// sorted returns the numbers in a set.
+func sorted(set map[int]bool) []int { return slices.Sorted(maps.Keys(set)) }
 
 // notTogether says why the fixes of a plan are not known to work together.
 func notTogether(r *analyzer.Report) string {

@@ -215,6 +215,9 @@ func Artifacts(r *analyzer.Report, c *analyzer.Cause) []string {
 	paths := []string{c.Artifact}
 	seen := map[string]bool{c.Artifact: true}
 	for _, i := range c.Findings {
+		if i >= len(r.Findings) { // a page has only the first
+			break
+		}
 		if p := r.Findings[i].Artifact; !seen[p] {
 			seen[p] = true
 			paths = append(paths, p)

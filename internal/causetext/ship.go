@@ -49,7 +49,10 @@ func Ship(r *analyzer.Report) string {
 			"checked."
 	}
 	for _, c := range warnings {
-		if c.Ship != "" {
+		switch share := r.Share(); {
+		case c.Ship != "" && share != "":
+			return c.Ship + " " + share + "."
+		case c.Ship != "":
 			return c.Ship
 		}
 	}
@@ -77,7 +80,10 @@ func forbidden(r *analyzer.Report, errors []*analyzer.Cause) string {
 		}
 		return errors[whole].Ship
 	}
-	unclaimed := !slices.ContainsFunc(errors, func(c *analyzer.Cause) bool { return !c.Unclaimed })
+	every := func(is func(*analyzer.Cause) bool) bool {
+		return !slices.ContainsFunc(errors, func(c *analyzer.Cause) bool { return !is(c) })
+	}
+	unclaimed := every(func(c *analyzer.Cause) bool { return c.Unclaimed })
 	var uses []string
 	for _, c := range errors {
 		use := c.Only
@@ -92,9 +98,12 @@ func forbidden(r *analyzer.Report, errors []*analyzer.Cause) string {
 	if n := len(uses) - maxUses; n > 0 {
 		list += "; and for " + analyzer.Count(n, "more use")
 	}
-	if unclaimed { // that pip installs it elsewhere is no error
+	switch {
+	case unclaimed: // that pip installs it elsewhere is no error
 		return "Not for " + list + ": pip does not install " + these(r, errors) +
 			" there, since no tag claims it" + elsewhere(r) + "."
+	case every(func(c *analyzer.Cause) bool { return c.Unclaimed || c.Excluded }):
+		return "Not for " + list + elsewhere(r) + "." // pip installs it with none of them
 	}
 	return "Do not ship " + these(r, errors) + " for " + list + elsewhere(r) + "."
 }
@@ -154,39 +163,61 @@ func these(r *analyzer.Report, causes []*analyzer.Cause) string {
 	return "this " + noun
 }
 
-// Counts counts the causes by severity and says what has to be done where: "1 error and 1 warning:
-// 1 thing to fix in the wheel (cause 1), 1 to install on the user's machine (cause 2).". In an
-// environment, who reads it chooses the versions.
+// Counts counts the causes, first by severity and then by the place where they are removed: "3
+// causes (2 errors, 1 warning): fix causes 1 and 2 in the wheel, cause 3 on the user's machine.".
+// In an environment, who reads it chooses the versions.
 func Counts(r *analyzer.Report) string {
-	n := map[analyzer.Severity]int{}
-	for _, c := range r.Causes {
-		n[c.Severity]++
-	}
-	var parts []string
-	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
-		if n[s] > 0 {
-			parts = append(parts, analyzer.Count(n[s], string(s)))
-		}
-	}
-	s := strings.Join(parts, " and ")
-	if n[analyzer.Error] == 0 && len(parts) > 0 {
-		s = "No error, " + s
-	}
+	s := CountCauses(r, nil)
 	if places := Places(r, nil); places != "" {
 		s += ": " + places
 	}
 	return s + "."
 }
 
-// Places counts the things to do by the place where they are done: "1 thing to fix in the wheel
-// (cause 1), 1 to install on the user's machine (cause 2)". causes are indexes; nil = all. It is ""
-// for an environment, where the versions are chosen.
-func Places(r *analyzer.Report, causes []int) string {
+// CountCauses counts causes and how severe they are: "3 causes (2 errors, 1 warning)", "1 cause (an
+// error)". causes are indexes; nil = all.
+func CountCauses(r *analyzer.Report, causes []int) string {
+	causes = orAll(r, causes)
+	n := map[analyzer.Severity]int{}
+	for _, i := range causes {
+		n[r.Causes[i].Severity]++
+	}
+	var kinds []string
+	for _, s := range []analyzer.Severity{analyzer.Error, analyzer.Warning} {
+		if n[s] > 0 {
+			kinds = append(kinds, analyzer.Count(n[s], string(s)))
+		}
+	}
+	how := strings.Join(kinds, ", ")
+	if all := len(causes); len(kinds) == 1 {
+		one := string(r.Causes[causes[0]].Severity)
+		switch all {
+		case 1:
+			how = strings.Replace("a "+one, "a error", "an error", 1)
+		case 2:
+			how = "both " + one + "s"
+		default:
+			how = "all " + one + "s"
+		}
+	}
+	return fmt.Sprintf("%s (%s)", analyzer.Count(len(causes), "cause"), how)
+}
+
+// orAll returns the indexes of all causes of a report if none are given.
+func orAll(r *analyzer.Report, causes []int) []int {
 	if causes == nil {
 		for i := range r.Causes {
 			causes = append(causes, i)
 		}
 	}
+	return causes
+}
+
+// Places says where causes are removed: "fix causes 1 and 2 in the wheel, cause 3 on the user's
+// machine". causes are indexes; nil = all. It is "" for an environment, where the versions are
+// chosen.
+func Places(r *analyzer.Report, causes []int) string {
+	causes = orAll(r, causes)
 	if r.Environment || len(causes) == 0 {
 		return ""
 	}
@@ -201,49 +232,48 @@ func Places(r *analyzer.Report, causes []int) string {
 		numbers[at] = append(numbers[at], i+1)
 	}
 	var parts []string
-	for i, at := range order {
-		s := strconv.Itoa(len(numbers[at]))
+	for _, at := range order {
+		which := ranges(numbers[at])
 		switch {
-		case i == 0 && len(numbers[at]) == 1:
-			s += " thing"
-		case i == 0:
-			s += " things"
+		case len(order) > 1:
+		case len(causes) == 1:
+			which = "it"
+		case len(causes) == 2:
+			which = "both"
+		default:
+			which = "all"
 		}
-		s += " " + at
-		if len(order) > 1 {
-			s += " (" + ranges(numbers[at]) + ")"
-		}
-		parts = append(parts, s)
+		parts = append(parts, which+" "+at)
 	}
 	if numbers[own] == nil {
 		parts = append(parts, "nothing "+own)
 	}
-	return strings.Join(parts, ", ")
+	return "fix " + strings.Join(parts, ", ")
 }
 
-// place says where a cause is removed, after a count. own is inArtifact.
+// place says where a cause is removed, after "fix it". own is inArtifact.
 func place(c *analyzer.Cause, own string) string {
 	switch c.Actor {
 	case result.Builder:
 		if c.Unclaimed && (len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPlatformTag) {
-			return "to build for another platform"
+			return "with one more wheel"
 		}
 	case result.Installer:
 		if len(c.Fixes) > 0 && c.Fixes[0].Kind == fix.KindEnvironment {
-			return "to install on the user's machine"
+			return "on the user's machine"
 		}
-		return "to change where it is installed"
+		return "where it is installed"
 	case result.System:
-		return "for the maintainer of the platform"
+		return "in the platform"
 	case result.Upstream:
-		return "to fix in another package"
+		return "in another package"
 	}
 	return own
 }
 
 // inArtifact is the place of what the builder of the artifacts does.
 func inArtifact(r *analyzer.Report) string {
-	s := "to fix in the " + noun(r)
+	s := "in the " + noun(r)
 	if len(r.Artifacts) > 1 {
 		s += "s"
 	}

@@ -22,23 +22,23 @@ func TestCountsNamePlaces(t *testing.T) {
 		causes []analyzer.Cause
 		want   string
 	}{
-		{[]analyzer.Cause{builder}, "1 error: 1 thing to fix in the wheel."},
-		{[]analyzer.Cause{builder, builder}, "2 errors: 2 things to fix in the wheel."},
-		{[]analyzer.Cause{install}, "No error, 1 warning: 1 thing to install on the user's machine, " +
-			"nothing to fix in the wheel."},
-		{[]analyzer.Cause{builder, install}, "1 error and 1 warning: 1 thing to fix in the wheel " +
-			"(cause 1), 1 to install on the user's machine (cause 2)."},
-		{[]analyzer.Cause{other}, "1 error: 1 thing to build for another platform, nothing to fix in " +
+		{[]analyzer.Cause{builder}, "1 cause (an error): fix it in the wheel."},
+		{[]analyzer.Cause{builder, builder}, "2 causes (both errors): fix both in the wheel."},
+		{[]analyzer.Cause{install}, "1 cause (a warning): fix it on the user's machine, nothing in " +
 			"the wheel."},
-		{[]analyzer.Cause{change, builder, builder, builder, change}, "5 errors: 2 things to change " +
-			"where it is installed (causes 1 and 5), 3 to fix in the wheel (causes 2 to 4)."},
+		{[]analyzer.Cause{builder, install}, "2 causes (1 error, 1 warning): fix cause 1 in the " +
+			"wheel, cause 2 on the user's machine."},
+		{[]analyzer.Cause{other}, "1 cause (an error): fix it with one more wheel, nothing in the " +
+			"wheel."},
+		{[]analyzer.Cause{change, builder, builder, builder, change}, "5 causes (all errors): fix " +
+			"causes 1 and 5 where it is installed, causes 2 to 4 in the wheel."},
 	} {
 		if got := Counts(&analyzer.Report{Causes: c.causes}); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 	r := &analyzer.Report{Environment: true, Causes: []analyzer.Cause{change, change}}
-	if got := Counts(r); got != "2 errors." {
+	if got := Counts(r); got != "2 causes (both errors)." {
 		t.Errorf("got %q for an environment", got)
 	}
 }
@@ -55,6 +55,8 @@ func TestShip(t *testing.T) {
 	unclaimed.Unclaimed = true
 	other := of("RHEL 7")
 	other.Unclaimed = true
+	excluded := of("use with torch 3")
+	excluded.Excluded = true
 	may := analyzer.Cause{New: true, Severity: analyzer.Warning, Ship: "This wheel may be shipped."}
 	old := analyzer.Cause{Severity: analyzer.Error, Ship: no}
 	for want, causes := range map[string][]analyzer.Cause{
@@ -70,6 +72,9 @@ func TestShip(t *testing.T) {
 		"Do not ship this wheel for Alpine 3.20, which its tags do not claim; for use with torch 2.": {
 			unclaimed, of("use with torch 2"),
 		},
+		"Not for use with torch 3.": {excluded, may},
+		"Not for Alpine 3.20, which its tags do not claim; for use with torch 3.": {unclaimed, excluded},
+		"Do not ship this wheel for RHEL 8; for use with torch 3.":                {of("RHEL 8"), excluded},
 		no: {of("Alpine 3.20"), whole},
 		"No error is new, but the base has errors.": {may, old},
 		"This wheel may be shipped.":                {may},

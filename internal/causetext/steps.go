@@ -14,6 +14,8 @@ import (
 
 // Step is what is said about a fix next to its title.
 type Step struct {
+	// Label is what the fix begins with: "Fix", "And", "Or"; see Label.
+	Label string
 	// State says whether the fix was tried. Of the first tried one it says what that means.
 	State string
 	// Commands are lines, in the order in which they are run; nil if there are none, or another
@@ -58,7 +60,7 @@ func StepsOf(r *analyzer.Report, causes []int, local bool) *Steps {
 			out.of[[2]int{i, j}] = w.step(i, j)
 		}
 	}
-	if w.planned == 0 && r.Plan.Command != "" && len(causes) > 0 {
+	if w.planned == 0 && r.Plan.Command != "" && len(causes) > 0 && !w.useless {
 		out.rest = w.plan()
 	}
 	names := func(line string) bool { return strings.Contains(line, " --only ") }
@@ -81,6 +83,7 @@ type stepWriter struct {
 	// set if that cause has it only because a command of its own reads what it writes.
 	planned int
 	ahead   bool
+	useless bool                   // a new build makes what the command of the plan does useless
 	shown   map[shellword.Line]int // other commands of first fixes: number of the cause
 }
 
@@ -88,7 +91,7 @@ func (w *stepWriter) step(i, j int) Step {
 	r := w.report
 	c := &r.Causes[i]
 	x := c.Fixes[j]
-	out := Step{State: w.state(c, x)}
+	out := Step{Label: Label(c, j), State: w.state(c, x)}
 	if ShownBefore(r, i, x) > 0 { // the title refers to that cause
 		return out
 	}
@@ -96,6 +99,11 @@ func (w *stepWriter) step(i, j int) Step {
 	command := x.Command
 	if x.ShowsCommand() {
 		command = ""
+	}
+	if build := Rebuilt(r, i); build > 0 && applied {
+		w.useless = w.useless || w.isPlan(c, x, command)
+		out.Label, out.Remark = "Without a new build", forBuild(build, x)
+		return out
 	}
 	switch {
 	case applied && w.isPlan(c, x, command):
@@ -144,13 +152,42 @@ func (w *stepWriter) step(i, j int) Step {
 	return out
 }
 
+// Rebuilt returns the number of the cause because of which the wheels of another one have to be
+// built again, although its fix changes the present files; 0 if there is none.
+func Rebuilt(r *analyzer.Report, cause int) int {
+	if !r.Causes[cause].EditsFile() {
+		return 0
+	}
+	of := Artifacts(r, &r.Causes[cause])
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		if i == cause || !c.NewBuild() || !c.New && r.Causes[cause].New {
+			continue
+		}
+		built := Artifacts(r, c)
+		if !slices.ContainsFunc(of, func(a string) bool { return !slices.Contains(built, a) }) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// forBuild says what the new build for a cause needs, so that a fix of the present file is not
+// needed.
+func forBuild(cause int, x analyzer.CauseFix) string {
+	if rest, ok := strings.CutPrefix(x.NextBuild, fix.NextBuild); ok {
+		return fmt.Sprintf("For the new build of cause %d, %s", cause, rest)
+	}
+	return fmt.Sprintf("The new build of cause %d has to do this too.", cause)
+}
+
 // remark says where the command of a fix writes its result: what it overwrites although no option
 // says so, and the folder of the first one that writes wheels. "" = its options say it.
 func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string {
 	s := string(command) + " "
 	if strings.Contains(s, writes) {
 		return sentences(w.once("The corrected wheel is written to the folder "+fix.Fixed+"."),
-			w.repeated(s), w.once(x.NextBuild))
+			w.limited(s), w.repeated(s), w.once(x.NextBuild))
 	}
 	if x.Bundling != nil && x.Bundling.With != "" {
 		where := string(x.Bundling.With) + " writes to the folder " + fix.Wheelhouse + "."
@@ -167,6 +204,30 @@ func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string 
 		return ""
 	}
 	return "The command changes the file in place; with --dry-run it only prints the change."
+}
+
+// limited says which causes a command is limited to, by number: it has their names, which are in
+// parentheses where the causes are. It is "" if it fixes all that it can.
+func (w *stepWriter) limited(command string) string {
+	_, names, only := strings.Cut(command, " --only ")
+	if !only {
+		return ""
+	}
+	names, _, _ = strings.Cut(names, " ")
+	var causes []int
+	for _, id := range strings.Split(names, ",") {
+		i := slices.IndexFunc(w.report.Causes, func(c analyzer.Cause) bool {
+			return c.ID == id
+		})
+		if i >= 0 {
+			causes = append(causes, i+1)
+		}
+	}
+	if len(causes) == 0 {
+		return ""
+	}
+	slices.Sort(causes)
+	return w.once("--only limits it to " + ranges(causes) + ".")
 }
 
 // repeated says why a command has packages that were given; "" if it has none.

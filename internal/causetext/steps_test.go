@@ -6,6 +6,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -40,6 +41,15 @@ func bundled(with fix.Bundler) analyzer.CauseFix {
 	return x
 }
 
+// said is a Step without its label.
+type said struct {
+	State    string
+	Commands []string
+	Remark   string
+}
+
+func sayingOf(s Step) said { return said{s.State, s.Commands, s.Remark} }
+
 // Commands are shown once, in the order in which they are run, and the first tried fix says what
 // that means.
 func TestSteps(t *testing.T) {
@@ -51,13 +61,13 @@ func TestSteps(t *testing.T) {
 	for name, c := range map[string]struct {
 		causes []analyzer.Cause
 		plan   analyzer.Plan
-		want   [][]Step
+		want   [][]said
 		rest   []string
 	}{
 		"a command reads what that of a later cause writes": {
 			causes: []analyzer.Cause{one("bundle", bundle, link), one("tag", tag)},
 			plan:   analyzer.Plan{Command: planned, Tried: []string{"tag"}},
-			want: [][]Step{{
+			want: [][]said{{
 				{"not tried", two, "The compat fix command makes the change of cause 2 and writes the wheel " +
 					"that the last command reads."},
 				{"not tried", []string{"cc -ld"}, ""},
@@ -66,20 +76,20 @@ func TestSteps(t *testing.T) {
 		"an alternative reads it": {
 			causes: []analyzer.Cause{one("link", link, bundle), one("tag", tag)},
 			plan:   analyzer.Plan{Command: planned, Tried: []string{"tag"}},
-			want: [][]Step{{
+			want: [][]said{{
 				{"not tried", []string{"cc -ld"}, ""},
 				{
 					"not tried", two[1:],
 					"Run the command of cause 2 first: it writes the wheel that this one reads.",
 				},
-			}, {{goneFirst, two[:1], written}}},
+			}, {{goneFirst, two[:1], written + " --only limits it to cause 2."}}},
 		},
 		"one command for several causes": {
 			causes: []analyzer.Cause{one("declare", declare), one("tag", tag), one("link", link),
 				one("other", offered("Link e", "cc -ld", false))},
 			plan: analyzer.Plan{Command: planned, Tried: []string{"declare", "tag"}},
-			want: [][]Step{
-				{{goneFirst, two[:1], written}},
+			want: [][]said{
+				{{goneFirst, two[:1], written + " --only limits it to cause 2."}},
 				{{goneShort, nil, "The command of cause 1 does this too."}},
 				{{"not tried", []string{"cc -ld"}, ""}},
 				{{"not tried", nil, "The command of cause 3 does this too."}},
@@ -90,15 +100,16 @@ func TestSteps(t *testing.T) {
 				one("tag", tag, offered("Or so", "wheel tags w-1-py3-none-any.whl", true)),
 			},
 			plan: analyzer.Plan{Command: planned, Save: saving},
-			want: [][]Step{{
-				{goneFirst, []string{string(saving), string(planned)}, written},
+			want: [][]said{{
+				{goneFirst, []string{string(saving), string(planned)},
+					written + " --only limits it to cause 1."},
 				{goneShort, []string{"wheel tags w-1-py3-none-any.whl"}, ""},
 			}},
 		},
 		"tools with a folder of their own": {
 			causes: []analyzer.Cause{one("bundle", bundled(fix.Auditwheel), bundled(fix.Delvewheel),
 				bundled(fix.Delocate), bundled(fix.Auditwheel))},
-			want: [][]Step{{
+			want: [][]said{{
 				{"not tried", two[1:], "auditwheel writes to the folder wheelhouse. For the next build, " +
 					"run auditwheel after it."},
 				{"not tried", two[1:], "delvewheel writes to the folder wheelhouse. For the next build, " +
@@ -111,20 +122,20 @@ func TestSteps(t *testing.T) {
 		"a file with pins": {
 			causes: []analyzer.Cause{one("pin", offered("Change c", changing, true))},
 			plan:   analyzer.Plan{Command: changing},
-			want: [][]Step{{{goneFirst, []string{string(changing)},
+			want: [][]said{{{goneFirst, []string{string(changing)},
 				"The command changes the file in place; with --dry-run it only prints the change."}}},
 		},
 		"no fix has the command": {
 			causes: []analyzer.Cause{one("link", link)},
 			plan:   analyzer.Plan{Command: planned},
-			want:   [][]Step{{{"not tried", []string{"cc -ld"}, ""}}},
+			want:   [][]said{{{"not tried", []string{"cc -ld"}, ""}}},
 			rest:   two[:1],
 		},
 	} {
 		steps := StepsOf(&analyzer.Report{Causes: c.causes, Plan: c.plan}, nil, true)
 		for i, want := range c.want {
 			for j := range want {
-				if got := steps.Of(i, j); !reflect.DeepEqual(got, want[j]) {
+				if got := sayingOf(steps.Of(i, j)); !reflect.DeepEqual(got, want[j]) {
 					t.Errorf("%s: cause %d, fix %d: got %q, want %q", name, i+1, j+1, got, want[j])
 				}
 			}
@@ -140,8 +151,8 @@ func TestStepsOfSomeCauses(t *testing.T) {
 	r := &analyzer.Report{Causes: []analyzer.Cause{
 		one("a", offered("Tag it", planned, true)), one("b", offered("Write it", planned, true)),
 	}, Plan: analyzer.Plan{Command: planned, Tried: []string{"a", "b"}}}
-	got := StepsOf(r, []int{1}, true).Of(1, 0)
-	if want := (Step{goneFirst, []string{string(planned)}, written}); !reflect.DeepEqual(got, want) {
+	got := sayingOf(StepsOf(r, []int{1}, true).Of(1, 0))
+	if want := (said{goneFirst, []string{string(planned)}, written}); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -158,5 +169,43 @@ func TestFixStateOfAPart(t *testing.T) {
 		if got := FixState(c, x); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// Because of a new build, a change of the present file is no step, and neither is the command that
+// makes it.
+func TestStepsOfANewBuild(t *testing.T) {
+	const wheel = "w-1-py3-none-any.whl"
+	of := func(id string, x analyzer.CauseFix) analyzer.Cause {
+		return analyzer.Cause{ID: id, New: true, Severity: analyzer.Error, Actor: result.Builder,
+			Artifact: wheel, Fixes: []analyzer.CauseFix{x}, Findings: []int{0}}
+	}
+	tag := offered("Tag the wheel", planned, true)
+	tag.Kind, tag.NextBuild = fix.KindPlatformTag, fix.NextBuild+"use auditwheel repair --plat."
+	r := &analyzer.Report{
+		Artifacts: []analyzer.Artifact{{Path: wheel, Kind: analyzer.KindWheel}},
+		Findings:  []analyzer.Finding{{Artifact: wheel}},
+		Causes:    []analyzer.Cause{of("build", offered("Build it with SSE2", "", false)), of("tag", tag)},
+		Plan:      analyzer.Plan{Command: planned, Tried: []string{"tag"}},
+	}
+	r.Causes[0].Fixes[0].Kind = fix.KindRebuild
+	r.Plan.Fixes = []result.PlannedFix{{Cause: "build", Fix: r.Causes[0].Fixes[0].Fix},
+		{Cause: "tag", Fix: tag.Fix}}
+	steps := StepsOf(r, nil, true)
+	got := steps.Of(1, 0)
+	if got.Label != "Without a new build" || got.Commands != nil ||
+		got.Remark != "For the new build of cause 1, use auditwheel repair --plat." {
+		t.Errorf("got %+v", got)
+	}
+	if rest := steps.Rest(); rest != nil {
+		t.Errorf("the rest is %q", rest)
+	}
+	want := "Build the wheel again for cause 1, and remove cause 2 in that build."
+	if got := PlanSentence(r); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	r.Causes[0].Severity = analyzer.Warning // it can be left as it is
+	if got := StepsOf(r, nil, true).Of(1, 0); got.Label != "Fix" || len(got.Commands) != 1 {
+		t.Errorf("got %+v for a warning", got)
 	}
 }

@@ -56,6 +56,9 @@ func causeBody(
 ) []g.Node {
 	c := &r.Causes[i]
 	rows := []g.Node{h.P(whole(c.Action))}
+	if why := causetext.Why(c); why != "" {
+		rows = append(rows, h.P(whole(why+".")))
+	}
 	if y.In != "" {
 		rows = append(rows, h.P(whole(upper(y.In)+".")))
 	}
@@ -168,7 +171,7 @@ func steps(y *Why) []step {
 func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 	c := &r.Causes[i]
 	for j, x := range c.Fixes {
-		title := g.Group{h.Strong(g.Text(causetext.Label(c, j))), g.Text(" ")}
+		title := g.Group{h.Strong(g.Text(steps.Of(i, j).Label)), g.Text(" ")}
 		step := steps.Of(i, j)
 		state := h.Span(h.Class("mark"), g.Text(step.State))
 		if n := causetext.ShownBefore(r, i, x); n > 0 {
@@ -195,7 +198,7 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 		rows = append(rows, h.Div(h.Class("fix"), Rows(append([]g.Node{h.P(title)}, body...)...)))
 	}
 	if len(c.Fixes) == 0 {
-		rows = append(rows, h.Div(h.Class("fix"), h.P(g.Text("No ready-made fix."))))
+		rows = append(rows, h.Div(h.Class("fix"), h.P(g.Text(causetext.NoFix))))
 	}
 	return rows
 }

@@ -257,12 +257,15 @@ func (p *textPrinter) table() (out []string) {
 func fit(name string, room int) string {
 	name = mdsafe.Visible(name)
 	r := []rune(name)
-	if room = max(room, 24); len(r) <= room {
+	if room = max(room, minName); len(r) <= room {
 		return name
 	}
 	end := room / 2
 	return string(r[:room-1-end]) + "…" + string(r[len(r)-end:])
 }
+
+// minName is how many characters of a file name are shown at least.
+const minName = 20
 
 // blocks returns the blocks of the first causes.
 func (p *textPrinter) blocks(shown int) (out []textLine) {
@@ -503,7 +506,8 @@ func (p *textPrinter) answer() string {
 		if except := ignored(r); except != "" {
 			return "Nothing else was found on " + on + ": " + except + "."
 		}
-		return judged.Found() + " on " + on + "." // the last line has what is undecided
+		// The last line has why something is undecided.
+		return judged.Found() + " on " + on + unlessFew(r.Share()) + "."
 	case 1:
 		counts := ""
 		if r.Causes[0].Severity != analyzer.Error {
@@ -512,6 +516,14 @@ func (p *textPrinter) answer() string {
 		return p.besides() + spaced(ship, counts, mdsafe.Visible(r.Causes[0].Action))
 	}
 	return p.besides() + spaced(ship, causetext.Counts(r), causetext.PlanSentence(r))
+}
+
+// unlessFew is the clause about undecided imports after another one; "" if few are.
+func unlessFew(share string) string {
+	if share == "" {
+		return ""
+	}
+	return ", but " + share
 }
 
 // spaced joins the sentences that are not empty.

@@ -51,6 +51,9 @@ func (p *textPrinter) block(i int) []textLine {
 			add(placeRank, "   in ", "      ", objects)
 		}
 	}
+	if why := causetext.Why(c); why != "" && len(c.Fails) == 0 {
+		add(placeRank, "   ", "     ", strings.ToLower(why[:1])+mdsafe.Visible(why[1:]))
+	}
 	for _, x := range causetext.Also(p.report, c) {
 		add(moreEvidenceRank, "   also: ", "     ", mdsafe.Visible(x.Text+" ["+x.Rule+"]"))
 	}
@@ -92,6 +95,9 @@ func (p *textPrinter) block(i int) []textLine {
 			shown++
 		}
 		s := "fails on " + analyzer.List(c.Fails, shown, len(c.Fails), "system")
+		if why := causetext.Why(c); why != "" {
+			s += " (" + mdsafe.Visible(strings.TrimPrefix(why, "Why ")) + ")"
+		}
 		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
 			works := s + "; works on " + analyzer.List(c.Works, n, len(c.Works), "system")
 			if length(works)+3 <= p.width || n == 1 {
@@ -105,7 +111,7 @@ func (p *textPrinter) block(i int) []textLine {
 		out = append(out, p.fix(i, j, x)...)
 	}
 	if len(c.Fixes) == 0 {
-		add(firstFixRank, "   ", "     ", "No ready-made fix.")
+		add(firstFixRank, "   ", "     ", causetext.NoFix)
 	}
 	return out
 }
@@ -114,7 +120,7 @@ func (p *textPrinter) block(i int) []textLine {
 // fix that was printed as the first one of another cause is only referred to.
 func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	c := &p.report.Causes[cause]
-	label := causetext.Label(c, i)
+	label := p.steps.Of(cause, i).Label
 	label = strings.ToLower(label[:1]) + label[1:]
 	rank := firstFixRank
 	if i > 0 && !c.Together {
