@@ -129,20 +129,21 @@ var without = []string{
 	"libc6.1", "media-types", "multiarch-support", "netbase", "sensible-utils",
 }
 
-// find returns a package. One of another release than those of the data has the libraries of a
-// package that differs from it in a number, with that number: libicu76 has libicuuc.so.76, because
-// libicu72 has libicuuc.so.72.
+// find returns a package. One whose files are not in the data has the libraries of a package that
+// differs from it in a number, with that number: libicu76 has libicuuc.so.76, because libicu72 has
+// libicuuc.so.72. What it depends on is that of the others only if the data does not have it: of
+// trixie, the mirror has no list of files, but the dependencies.
 func (t *table) find(name string) (e entry, ok bool) {
-	if e, ok := t.packages[name]; ok {
-		return e, true
-	}
+	e, known := t.packages[name]
 	own := number.FindAllString(name, -1)
-	if len(own) == 0 {
-		return entry{}, false
+	if len(e.sonames) > 0 || len(own) == 0 {
+		return e, known
 	}
 	for _, other := range slices.Backward(t.alike[number.ReplaceAllString(name, "#")]) {
 		like := t.packages[other]
-		e.depends = append(e.depends, like.depends...)
+		if !known {
+			e.depends = append(e.depends, like.depends...)
+		}
 		for i, n := range number.FindAllString(other, -1) {
 			from, to := strings.TrimSuffix(n, "t64"), strings.TrimSuffix(own[i], "t64")
 			for _, s := range like.sonames {
@@ -153,7 +154,7 @@ func (t *table) find(name string) (e entry, ok bool) {
 		}
 		ok = true
 	}
-	return e, ok
+	return e, ok || known
 }
 
 // replaceVersion replaces the version of a SONAME, after ".so." or before ".so".

@@ -25,6 +25,12 @@ func TestProvides(t *testing.T) {
 		{"libicu76", "libicuuc.so.76", Yes}, // like libicu72
 		{"libicu76", "libicuuc.so.72", No},
 		{"libssl3t64", "libssl.so.1.1", No},
+		// only in trixie, of which the data has no files
+		{"libmircommon11", "libmircommon.so.11", Yes},
+		{"libmircommon11", "libmircommon.so.9", No},
+		{"libmircommon11", "libboost_filesystem.so.1.83.0", Yes},
+		{"libmircommon11", "libboost_filesystem.so.1.74.0", No},
+		{"libboost-chrono1.83.0t64", "libboost_chrono.so.1.83.0", Yes},
 		{"libdb5.3", "libdb-5.3.so", Yes},
 		{"libc6 media-types", "libz.so.1", No},
 		// through libgtk-3-common, which has no library
