@@ -124,6 +124,9 @@ var (
 	// Two fields contradict each other, or an offset or index is invalid.
 	ErrDamaged  = errors.New("damaged ELF file")
 	ErrTooLarge = errors.New("ELF file exceeds a limit") // a table is larger than its limit below
+	// It is for no machine, and its type is of a processor: a compiled OpenCL kernel of Intel, for
+	// example, which only the driver reads.
+	ErrForeign = errors.New("ELF file not supported")
 )
 
 // Limits that do not follow from the size of the file. Each is far above the maximum in 3,200

@@ -50,7 +50,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			if o != nil ||
 				!(errors.Is(err, elfobj.ErrNotELF) || errors.Is(err, elfobj.ErrTruncated) ||
-					errors.Is(err, elfobj.ErrDamaged) || errors.Is(err, elfobj.ErrTooLarge)) {
+					errors.Is(err, elfobj.ErrDamaged) || errors.Is(err, elfobj.ErrTooLarge) ||
+					errors.Is(err, elfobj.ErrForeign)) {
 				t.Fatalf("object %v, error %v", o, err)
 			}
 			return

@@ -63,11 +63,6 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 			id[elf.EI_DATA],
 		)
 	}
-	if id[elf.EI_VERSION] != byte(elf.EV_CURRENT) {
-		return nil, nil, damaged("ELF version %d at offset 6; only version 1 exists", id[elf.EI_VERSION])
-	}
-	o.OSABI = id[elf.EI_OSABI]
-
 	b, err := f.bytes(0, n, "the ELF header")
 	if err != nil {
 		return nil, nil, err
@@ -75,6 +70,14 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 	c := f.cursor(b[elf.EI_NIDENT:])
 	h := &header{typ: elf.Type(c.u16())}
 	o.Machine = Machine(c.u16())
+	if h.typ >= elf.ET_LOPROC && o.Machine == Machine(elf.EM_NONE) {
+		return nil, nil, fmt.Errorf("%w: it is for no machine, and of type %#x of a processor", ErrForeign,
+			uint16(h.typ))
+	}
+	if id[elf.EI_VERSION] != byte(elf.EV_CURRENT) {
+		return nil, nil, damaged("ELF version %d at offset 6; only version 1 exists", id[elf.EI_VERSION])
+	}
+	o.OSABI = id[elf.EI_OSABI]
 	c.u32()  // e_version
 	c.word() // e_entry
 	h.phoff, h.shoff = c.word(), c.word()

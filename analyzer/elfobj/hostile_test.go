@@ -86,6 +86,18 @@ func TestReadErrors(t *testing.T) {
 		{"byte order", func(k *broken) { k.b[5] = 0 }, elfobj.ErrDamaged, "byte order 0 at offset 5"},
 		{"version", func(k *broken) { k.b[6] = 7 }, elfobj.ErrDamaged, "ELF version 7"},
 		{"type", func(k *broken) { k.u16(16, 0xffff) }, elfobj.ErrDamaged, "type 0xffff"},
+		{"a kernel of OpenCL", func(k *broken) {
+			k.b[6] = 0
+			k.u16(16, 0xff04)
+			k.u16(18, 0)
+		}, elfobj.ErrForeign, "it is for no machine, and of type 0xff04"},
+		{"a type of processors", func(k *broken) {
+			k.u16(16, 0xff04)
+		}, elfobj.ErrDamaged, "type 0xff04"},
+		{"no machine", func(k *broken) {
+			k.b[6] = 0
+			k.u16(18, 0)
+		}, elfobj.ErrDamaged, "ELF version 0"},
 		{"program headers of one byte", func(k *broken) {
 			k.u16(54, 1)
 		}, elfobj.ErrDamaged, "program headers of 1 bytes"},

@@ -11,8 +11,8 @@ import (
 // headers and PT_DYNAMIC. It reads only the ranges that it needs, so r may be a file of
 // hundreds of megabytes.
 //
-// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge and names the table, its
-// offset and the reason, or it wraps the error of r. For a static program, a .o file, a core
+// An error wraps ErrNotELF, ErrForeign, ErrTruncated, ErrDamaged or ErrTooLarge and names the
+// table, its offset and the reason, or it wraps the error of r. For a static program, a .o file, a core
 // file or a file with debug information only, Read returns an object with Dynamic false and no
 // error.
 //

@@ -128,8 +128,8 @@ type StaticSymbol struct {
 // order, or nil if there is no such table. It finds the table through section headers, because
 // no program header refers to it.
 //
-// An error wraps ErrNotELF, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of r: the
-// table exists and cannot be read.
+// An error wraps ErrNotELF, ErrForeign, ErrTruncated, ErrDamaged or ErrTooLarge, or the error of
+// r: the table exists and cannot be read.
 func StaticSymbols(r io.ReaderAt, size int64, prefixes ...string) ([]StaticSymbol, error) {
 	var out []StaticSymbol
 	err := static(r, size, func(y symbol, at []byte) int {

@@ -435,6 +435,8 @@ func (r *Set) file(facts *Artifact, f *unpack.File) error {
 		r.Unread = append(r.Unread, Unread{at, "linker script: name the library that it refers to"})
 	case errors.Is(p.err, elfobj.ErrNotELF) && p.script:
 		r.Skipped = append(r.Skipped, Unread{at, "linker script, not checked"})
+	case errors.Is(p.err, elfobj.ErrForeign) && !sharedName.MatchString(f.Path):
+		r.Skipped = append(r.Skipped, Unread{at, p.err.Error() + ", not checked"})
 	case p.err != nil:
 		r.Unread = append(r.Unread, Unread{at, p.err.Error()})
 	case p.object == nil:

@@ -9,8 +9,10 @@ import (
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
-// foreign maps the first bytes of binaries of other systems to the reason why they are skipped.
+// foreign maps the first bytes of binaries of other systems, and of attributes of files, to the
+// reason why they are skipped.
 var foreign = map[string]string{
+	"\x00\x05\x16\x07": "attributes of a file of macOS (AppleDouble), not checked", // ._NAME
 	"\x00asm":          "WebAssembly, not checked",
 	"\xbe\xba\xfe\xca": "Mach-O, not checked",
 	"\x01\xf7\x00":     "XCOFF of AIX, not checked",

@@ -71,7 +71,7 @@ func (x *index) read(
 			continue
 		}
 		l, err := x.library(far, f, w)
-		if errors.Is(err, elfobj.ErrNotELF) {
+		if errors.Is(err, elfobj.ErrNotELF) || errors.Is(err, elfobj.ErrForeign) {
 			continue
 		}
 		if err != nil {
