@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 )
 
@@ -35,7 +39,7 @@ func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error
 			t.tag(overall, symbols, claimed)
 		}
 	case "macos":
-		if t.tags, err = s.installNames(ctx, dir, file); err != nil {
+		if t.tags, err = s.machO(ctx, dir, file); err != nil {
 			return nil, err
 		}
 	case "windows":
@@ -75,9 +79,9 @@ func (s *survey) here(ctx context.Context, dir string, w drawn) (map[string]stri
 	return s.probe(ctx, dir, []string{w.Name}).fails, nil
 }
 
-// installNames returns the libraries of a wheel for macOS that are neither in it nor part of the
-// system, as otool lists them.
-func (s *survey) installNames(ctx context.Context, dir, file string) (missing string, err error) {
+// machO returns the libraries of a wheel for macOS that are neither in it nor part of the system,
+// and the objects that were built for a newer macOS than all of its tags, as otool lists them.
+func (s *survey) machO(ctx context.Context, dir, file string) (wrong string, err error) {
 	at := filepath.Join(dir, "unpacked")
 	if _, err := s.command(ctx, dir, "python3", "-m", "zipfile", "-e", file, at); err != nil {
 		return "", err
@@ -87,24 +91,59 @@ func (s *survey) installNames(ctx context.Context, dir, file string) (missing st
 	err = filepath.WalkDir(at, func(path string, d os.DirEntry, err error) error {
 		if d != nil && !d.IsDir() {
 			bundled[d.Name()] = true
-			if ext := filepath.Ext(path); ext == ".so" || ext == ".dylib" {
+			// ._NAME has attributes of NAME
+			if ext := filepath.Ext(path); (ext == ".so" || ext == ".dylib") && d.Name()[0] != '.' {
 				binaries = append(binaries, path)
 			}
 		}
 		return err
 	})
+	name, nameErr := pkgmeta.ParseWheelName(filepath.Base(file))
+	if err := cmp.Or(err, nameErr); err != nil {
+		return "", err
+	}
 	for _, b := range binaries {
-		out, failure := s.command(ctx, dir, "llvm-otool", "-L", b)
-		if failure != nil {
-			return "", failure
+		out, err := s.command(ctx, dir, "llvm-otool", "-L", b)
+		if err != nil {
+			return "", err
 		}
 		for line := range strings.Lines(out) {
 			name, _, ok := strings.Cut(strings.TrimSpace(line), " (compatibility")
 			if ok && !strings.HasPrefix(name, "/usr/lib/") && !strings.HasPrefix(name, "/System/") &&
 				!bundled[filepath.Base(name)] {
-				missing += name + " "
+				wrong += name + " "
 			}
 		}
+		if out, err = s.command(ctx, dir, "llvm-otool", "-l", b); err != nil {
+			return "", err
+		}
+		if v := builtFor(out, name.Tags); v != "" {
+			wrong += filepath.Base(b) + " was built for macOS " + v + " "
+		}
 	}
-	return missing, err
+	return wrong, nil
+}
+
+// minimum matches the oldest macOS of an object for arm64 in its load commands, as otool lists them.
+var minimum = regexp.MustCompile(`(?m)^\s*minos (\d+)(?:\.(\d+))?`)
+
+// builtFor returns the oldest macOS that an object was built for, given its load commands, if all of
+// the tags are for older ones, else "". delocate refuses such a wheel.
+func builtFor(commands string, tags []pkgmeta.Tag) string {
+	m := minimum.FindStringSubmatch(commands)
+	if m == nil {
+		return ""
+	}
+	major, _ := strconv.Atoi(m[1])
+	minor, _ := strconv.Atoi(m[2])
+	if major <= 11 { // the first for arm64, whatever older version a tag for two architectures names
+		return ""
+	}
+	for _, t := range tags {
+		claimed := platform.ParseTag(t.Platform).Version
+		if slices.Compare([]int{major, minor, 0}, claimed[:]) <= 0 {
+			return ""
+		}
+	}
+	return m[1] + "." + cmp.Or(m[2], "0")
 }

@@ -87,15 +87,18 @@ func run(ctx context.Context, args []string) error {
 	return write(filepath.Join(*store, fmt.Sprintf("%d.json", r.Seed)), r.brief())
 }
 
-// brief returns the result without the texts of agreements, which the page does not show.
+// brief returns the result without the texts of agreements, which the page does not show, and
+// without the folders of this machine.
 func (r *Results) brief() *Results {
 	out := *r
 	out.Rows = slices.Clone(r.Rows)
 	for i := range out.Rows {
-		if out.Rows[i].Verdict == Agree {
-			out.Rows[i].Truth, out.Rows[i].Compat = "", ""
+		r := &out.Rows[i]
+		r.Truth, r.Compat = folder.ReplaceAllString(r.Truth, "$1"), folder.ReplaceAllString(r.Compat, "$1")
+		if r.Verdict == Agree {
+			r.Truth, r.Compat = "", ""
 		}
-		out.Rows[i].Seconds = math.Round(out.Rows[i].Seconds)
+		r.Seconds = math.Round(r.Seconds)
 	}
 	slices.SortFunc(out.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.System, b.System), cmp.Compare(a.What, b.What),

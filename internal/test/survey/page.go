@@ -127,12 +127,12 @@ func note(what string) string {
 // maxQuoted limits the lines of a text on the page.
 const maxQuoted = 6
 
-// folder matches the temporary folder of an environment or a wheel in a text.
+// folder matches the temporary folder of an environment or a wheel in a text, which no result has.
 var folder = regexp.MustCompile(`(^|\s)/[^\s:]*/(?:site-packages|wheel)/`)
 
 // quoted returns a text as a block, cut to some lines.
 func quoted(title, text string) string {
-	lines := strings.Split(strings.TrimSpace(folder.ReplaceAllString(text, "$1")), "\n")
+	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(lines) > maxQuoted {
 		lines = append(lines[:maxQuoted], fmt.Sprintf("… %d more lines", len(lines)-maxQuoted))
 	}

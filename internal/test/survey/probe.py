@@ -95,6 +95,17 @@ def preloads(path):
     return r.returncode == 0 and b"cannot be preloaded" not in r.stderr
 
 
+def loads(others, path):
+    """Fails unless opening one of the other objects loads this one too."""
+    for _, where in others:
+        if where != path:
+            try:
+                ctypes.CDLL(where, mode=os.RTLD_NOW)
+            except OSError:
+                pass
+    ctypes.CDLL(path, mode=os.RTLD_NOW | os.RTLD_NOLOAD)
+
+
 def alone(name, path):
     """Runs an extension module without the packages that its name is in."""
     spec = importlib.util.spec_from_file_location(name, path)
@@ -135,6 +146,8 @@ def main():
         missing = re.search(r"(\S+): cannot open shared object", text)
         if missing and not name and any(b.startswith(missing[1]) for b in bundled):
             text = ""  # only modules load it, whose run paths lead to what it needs
+        if missing and not name and text and not fails(lambda: loads(objects, where)):
+            text = ""  # the run paths of an object that needs it lead to what it needs
         if "undefined symbol" in text and not name and path.split("/")[0].endswith(".libs"):
             text = ""  # only modules load it, with the library that has the symbol
         if "static TLS block" in text and not name and preloads(where):
