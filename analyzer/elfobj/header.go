@@ -71,8 +71,8 @@ func readHeader(r io.ReaderAt, size int64, o *Object) (*file, *header, error) {
 	h := &header{typ: elf.Type(c.u16())}
 	o.Machine = Machine(c.u16())
 	if h.typ >= elf.ET_LOPROC && o.Machine == Machine(elf.EM_NONE) {
-		return nil, nil, fmt.Errorf("%w: it is for no machine, and of type %#x of a processor", ErrForeign,
-			uint16(h.typ))
+		return nil, nil, fmt.Errorf("%w: it is for no machine, and of type %#x of a processor",
+			ErrForeign, uint16(h.typ))
 	}
 	if id[elf.EI_VERSION] != byte(elf.EV_CURRENT) {
 		return nil, nil, damaged("ELF version %d at offset 6; only version 1 exists", id[elf.EI_VERSION])

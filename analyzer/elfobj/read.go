@@ -12,9 +12,9 @@ import (
 // hundreds of megabytes.
 //
 // An error wraps ErrNotELF, ErrForeign, ErrTruncated, ErrDamaged or ErrTooLarge and names the
-// table, its offset and the reason, or it wraps the error of r. For a static program, a .o file, a core
-// file or a file with debug information only, Read returns an object with Dynamic false and no
-// error.
+// table, its offset and the reason, or it wraps the error of r. For a static program, a .o file, a
+// core file or a file with debug information only, Read returns an object with Dynamic false and
+// no error.
 //
 // The slices that JSON always contains are never nil.
 func Read(r io.ReaderAt, size int64) (*Object, error) { return ReadAmong(NewNames(), r, size) }

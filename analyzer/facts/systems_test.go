@@ -19,7 +19,8 @@ func TestNoLoaderReads(t *testing.T) {
 	z := zip.NewWriter(&b)
 	for name, content := range map[string]string{
 		"m/kernel.ir": kernel, "m/libkernel.so.1": kernel, "m/._libm.dylib": attributes,
-		"m/_m.cpython-312-x86_64-linux-gnu.so": "no module", "m-1.0.dist-info/METADATA": "Name: m\nVersion: 1.0\n",
+		"m/_m.cpython-312-x86_64-linux-gnu.so": "no module",
+		"m-1.0.dist-info/METADATA":             "Name: m\nVersion: 1.0\n",
 	} {
 		w, err := z.Create(name)
 		if err != nil {

@@ -124,11 +124,12 @@ func (s *survey) machO(ctx context.Context, dir, file string) (wrong string, err
 	return wrong, nil
 }
 
-// minimum matches the oldest macOS of an object for arm64 in its load commands, as otool lists them.
+// minimum matches the oldest macOS of an object for arm64 in its load commands, as otool lists
+// them.
 var minimum = regexp.MustCompile(`(?m)^\s*minos (\d+)(?:\.(\d+))?`)
 
-// builtFor returns the oldest macOS that an object was built for, given its load commands, if all of
-// the tags are for older ones, else "". delocate refuses such a wheel.
+// builtFor returns the oldest macOS that an object was built for, given its load commands, if all
+// of the tags are for older ones, else "". delocate refuses such a wheel.
 func builtFor(commands string, tags []pkgmeta.Tag) string {
 	m := minimum.FindStringSubmatch(commands)
 	if m == nil {

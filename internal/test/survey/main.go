@@ -94,7 +94,8 @@ func (r *Results) brief() *Results {
 	out.Rows = slices.Clone(r.Rows)
 	for i := range out.Rows {
 		r := &out.Rows[i]
-		r.Truth, r.Compat = folder.ReplaceAllString(r.Truth, "$1"), folder.ReplaceAllString(r.Compat, "$1")
+		r.Truth = folder.ReplaceAllString(r.Truth, "$1")
+		r.Compat = folder.ReplaceAllString(r.Compat, "$1")
 		if r.Verdict == Agree {
 			r.Truth, r.Compat = "", ""
 		}

@@ -64,7 +64,7 @@ func TestProbeLoadedByOthers(t *testing.T) {
 // An object for a newer macOS than all tags of its wheel is reported. There is no macOS 10 for
 // arm64, so what a tag for two architectures says of it counts as 11.
 func TestBuiltFor(t *testing.T) {
-	const commands = "      cmd LC_BUILD_VERSION\n  cmdsize 32\n platform 1\n      sdk 15.1\n    minos "
+	const commands = "      cmd LC_BUILD_VERSION\n platform 1\n      sdk 15.1\n    minos "
 	for _, c := range []struct{ minos, tags, want string }{
 		{"15.0", "macosx_11_0_arm64", "15.0"},
 		{"15", "macosx_14_0_arm64", "15.0"},
