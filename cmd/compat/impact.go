@@ -7,6 +7,7 @@ import (
 	"io"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,6 +57,9 @@ would install them, and gets a verdict:
   excluded   its requirements do not admit the new release, so pip does not install the two
   undecided  it could not be read, or does not load with the old release either
   works      all others
+
+Without --dependents and --from-locks, the dependents are those that the built-in history knows,
+which are not all.
 
 Types are compared if NEW and --old are files with debug information. Nothing is installed and
 nothing is run.
@@ -163,10 +167,6 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 	if write == nil {
 		return fmt.Errorf("unknown --format %q; use text, json, sarif, markdown or html", f.format)
 	}
-	if len(f.dependents)+len(f.locks) == 0 {
-		return errors.New("name the packages to check with --dependents, a file or " +
-			"pypi:NAME==VERSION, or a folder with lock files with --from-locks")
-	}
 	r, err := newReleases(env, &f)
 	if err != nil {
 		return err
@@ -189,12 +189,22 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 	if err != nil {
 		return err
 	}
-	report, err := r.judge(ctx, q, union(wanted, locks.users))
+	wanted = union(wanted, locks.users)
+	known := ""
+	if len(f.dependents)+len(f.locks) == 0 {
+		if wanted, known, err = r.knownDependents(ctx, q); err != nil {
+			return err
+		}
+	}
+	report, err := r.judge(ctx, q, wanted)
 	shown.stop()
 	if err != nil {
 		return err
 	}
 	report.Locks, report.Notes = locks.files, append(report.Notes, locks.notes...)
+	if known != "" {
+		report.Notes = append(report.Notes, known)
+	}
 	if err = write(env.Out, report); err == nil && report.Summary.Breaks > 0 {
 		err = exit{code: exitIncompatible}
 	}
@@ -292,6 +302,62 @@ func (r *releases) before(
 		return nil, nil
 	}
 	return r.published(ctx, packages.ID{Name: new.Contents.Name, Version: last}, o)
+}
+
+// maxAdmitting is the number of releases of a dependent, from the newest on, among which one is
+// searched that admits the new release.
+const maxAdmitting = 12
+
+// knownDependents returns the packages of the built-in history that use the package of the new
+// release, at the newest releases that admit it, and where they are known from.
+func (r *releases) knownDependents(
+	ctx context.Context, q *impact.Question,
+) (list []string, note string, _ error) {
+	name := q.New.Contents.Name
+	known := packages.History().Dependents(name)
+	list = make([]string, len(known))
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(dependentsAtOnce)
+	for i, d := range known {
+		g.Go(func() error {
+			list[i] = fromIndex + d.Name + r.admitting(ctx, q, d.Name)
+			return ctx.Err()
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, "", err
+	}
+	if len(list) == 0 {
+		return nil, "", fmt.Errorf("the built-in history has no package that uses the libraries of %s; "+
+			"name the packages to check with --dependents, a file or pypi:NAME==VERSION, or a folder "+
+			"with lock files with --from-locks", name)
+	}
+	return list, fmt.Sprintf("the dependents are those of the built-in history, at their newest "+
+		"releases that admit it; there may be others, which --dependents and --from-locks name (%s)",
+		analyzer.Count(len(list), "package")), nil
+}
+
+// admitting returns "==" and the newest release of a package whose requirements admit the new
+// release; "" if none of the newest does.
+func (r *releases) admitting(ctx context.Context, q *impact.Question, name string) string {
+	listed, err := r.from.Source.Versions(ctx, name, r.on)
+	if err != nil {
+		return "" // the error is that of the newest
+	}
+	tried := 0
+	for _, v := range slices.Backward(packages.Sorted(listed)) {
+		if v.IsPreRelease() {
+			continue
+		}
+		if tried++; tried > maxAdmitting {
+			break
+		}
+		c, err := r.from.Source.Release(ctx, name, v.String(), r.on)
+		if err == nil && q.Excluded(c.Requires) == "" {
+			return "==" + v.String()
+		}
+	}
+	return ""
 }
 
 // dependents returns the entries of --dependents: requirements after pypi:, and paths of wheels.

@@ -196,3 +196,40 @@ name = "alone"
 version = "1.0"
 source = { registry = "https://packages.test/simple" }
 `
+
+// Without named dependents, those of the built-in history are checked, at the newest releases that
+// admit the new one.
+func TestImpactOfKnownDependents(t *testing.T) {
+	const linux = "-py3-none-manylinux_2_28_x86_64.whl"
+	library := func(exports string) string {
+		return "elf x86_64\nsoname libtinyxml2.so.10\nneeded libc.so.6\n" + exports
+	}
+	user := "elf x86_64\nneeded libtinyxml2.so.10\nneeded libc.so.6\nrunpath $ORIGIN\nimport parse\n"
+	name := "cmeel_urdfdom-"
+	server := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{
+		"cmeel-tinyxml2": {
+			"cmeel_tinyxml2-20.0" + linux: madeWheel(t, "cmeel_tinyxml2", "20.0", nil,
+				"lib/libtinyxml2.so.10", library("export parse\n")),
+			"cmeel_tinyxml2-21.0" + linux: madeWheel(t, "cmeel_tinyxml2", "21.0", nil,
+				"lib/libtinyxml2.so.10", library("export read\n")),
+		},
+		"cmeel-urdfdom": {
+			name + "30.0" + linux: madeWheel(t, "cmeel_urdfdom", "30.0",
+				[]string{"cmeel-tinyxml2>=20"}, "lib/u.so", user),
+			name + "31.0" + linux: madeWheel(t, "cmeel_urdfdom", "31.0",
+				[]string{"cmeel-tinyxml2==20.*"}, "lib/u.so", user),
+		},
+	}})
+	defer server.Close()
+	code, out, errs := runWith(t, map[string]string{"PIP_INDEX_URL": server.URL + "/simple/"},
+		"impact", "pypi:cmeel-tinyxml2==21.0", "--python", "3.11")
+	for _, s := range []string{
+		"the dependent breaks with cmeel_tinyxml2 21.0, compared with 20.0",
+		"breaks  cmeel-urdfdom 30.0", "lib/u.so imports parse, which cmeel_tinyxml2 21.0 no longer",
+		"the dependents are those of the built-in history, at their newest releases that admit it",
+	} {
+		if code != exitIncompatible || !strings.Contains(out, s) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, s, out, errs)
+		}
+	}
+}
