@@ -85,6 +85,20 @@ const noCode = "it has no native code for Linux"
 
 // Judge returns what becomes of a dependent. The error is that of ctx.
 func (q *Question) Judge(ctx context.Context, d Dependent) (Entry, error) {
+	e, err := q.decide(ctx, d)
+	if e.Verdict != Undecided || err != nil {
+		return e, err
+	}
+	user := packages.ID{Name: pkgmeta.Normalize(d.Name), Version: d.Version}
+	with := packages.ID{Name: q.New.Contents.Name, Version: q.New.Version}
+	if k := packages.History().KnownBadPair(user, with); k != nil {
+		e.Reason += fmt.Sprintf("; it is known not to work with %s%s: %s", k.With, k.Bad, k.Error)
+	}
+	return e, nil
+}
+
+// decide is Judge without what is known of pairs.
+func (q *Question) decide(ctx context.Context, d Dependent) (Entry, error) {
 	e := Entry{
 		Name: d.Name, Version: d.Version, Wheel: d.Wheel, Verdict: Works, Symbols: []string{},
 		Fixes: []Fix{},

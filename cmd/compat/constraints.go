@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,8 +18,9 @@ import (
 
 func newConstraintsCommand(env environment) *cobra.Command {
 	var f impactFlags
+	var known bool
 	c := &cobra.Command{
-		Use:   "constraints [flags] --requirement FILE",
+		Use:   "constraints [flags] {--requirement FILE | --known}",
 		Short: "Write constraints that keep versions apart which do not load together",
 		Long: `Write a constraints file for pip and uv. With it, the requirements in a file resolve to versions
 whose native code loads together. It excludes the versions of a package with which another one was
@@ -26,26 +29,49 @@ found not to work, and no others; it is empty if the versions that pip would cho
 compat resolves the requirements as pip does, checks each of the named packages with the others, and
 tries older versions of those with which it does not work. Nothing is installed and nothing is run.
 
+With --known, it writes the pairs of releases that are known not to work and that were imported
+together, with the error, the release of the other package that works, and the command that checks
+the pair again.
+
 Exit code: 0 written, also if it is empty, 2 could not check or wrong usage.`,
 		Example: `  compat constraints --requirement requirements.in > constraints.txt
-  uv pip compile --constraint constraints.txt requirements.in`,
+  uv pip compile --constraint constraints.txt requirements.in
+  compat constraints --known > pairs.jsonl`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return fmt.Errorf("%q is not a flag; give the file with --requirement %s", args[0], args[0])
 			}
-			if len(f.requirements) == 0 {
-				return errors.New("give the file with --requirement; see 'compat constraints --help'")
+			if known != (len(f.requirements) == 0) {
+				return errors.New("give a file with --requirement, or --known; " +
+					"see 'compat constraints --help'")
 			}
 			return nil
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
+			if known {
+				return writeKnown(env.Out)
+			}
 			return writeConstraints(c.Context(), env, f)
 		},
 	}
 	c.Flags().StringArrayVarP(&f.requirements, "requirement", "r", nil,
 		"a requirements file, with the files that it includes; repeatable")
+	c.Flags().BoolVar(&known, "known", false,
+		"write the pairs that compat knows not to work, as advisories in OSV's format, one on each line")
 	installFlags(c.Flags(), &f)
 	return c
+}
+
+// writeKnown writes an advisory on each line.
+func writeKnown(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	for _, k := range packages.History().KnownBad() {
+		if err := e.Encode(k.Advisory()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writeConstraints(ctx context.Context, env environment, f impactFlags) error {

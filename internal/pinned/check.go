@@ -132,6 +132,9 @@ func (c *Check) note(r *analyzer.Report, head []*Wheels) {
 	if len(c.Pins) > 0 && c.Pins[0].Guessed {
 		r.Assumed = "Python " + c.Pins[0].On.Python
 	}
+	for _, e := range c.Pins {
+		r.Notes = slices.Insert(r.Notes, 0, e.knownBad(r)...) // the first is always shown
+	}
 	beyond := Beyond(c.Pins, c.Base)
 	switch same := len(c.Base) > 0 && SamePins(c.Pins, c.Base); {
 	case same && len(beyond) > 0:

@@ -1,0 +1,33 @@
+package pinned
+
+import (
+	"fmt"
+
+	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/packages"
+)
+
+// knownBad returns a sentence about each pair of pins that is known not to work, and of which the
+// report has no finding: the wheel of one of them could not be read, or no rule finds the reason.
+func (e *Pinned) knownBad(r *analyzer.Report) (out []string) {
+	found := map[string]bool{}
+	for _, f := range r.Findings {
+		if f.Severity == analyzer.Error {
+			found[r.PackageOf(f.Artifact)] = true
+		}
+	}
+	pins := e.releases()
+	history := packages.History()
+	seen := map[string]bool{}
+	for _, k := range history.KnownBad() {
+		user, with := pins[k.Package], pins[k.With]
+		known := history.KnownBadPair(user, with)
+		if known == nil || seen[known.ID()] || found[user.Name+" "+user.Version] {
+			continue
+		}
+		seen[known.ID()] = true
+		out = append(out, fmt.Sprintf("%s is known not to work with %s%s: %s; %s%s works",
+			user, known.With, known.Bad, known.Error, known.With, known.Works))
+	}
+	return out
+}
