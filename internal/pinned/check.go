@@ -133,7 +133,7 @@ func (c *Check) note(r *analyzer.Report, head []*Wheels) {
 		r.Assumed = "Python " + c.Pins[0].On.Python
 	}
 	for _, e := range c.Pins {
-		r.Notes = slices.Insert(r.Notes, 0, e.knownBad(r)...) // the first is always shown
+		r.Notes = slices.Insert(r.Notes, 0, e.knownBad(r)...)
 	}
 	beyond := Beyond(c.Pins, c.Base)
 	switch same := len(c.Base) > 0 && SamePins(c.Pins, c.Base); {
