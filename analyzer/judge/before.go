@@ -66,7 +66,13 @@ type starts struct {
 	program *startup.Index
 	tried   map[string]bool // modules that were searched in the installed environment
 	runs    map[string][]startup.Run
-	opened  map[string][]startup.Run // by the path of a library; nil if no import loads it
+	opened  map[string]openedAt // by the path of a library
+}
+
+// openedAt is what happens before an import loads a library; nil if none does.
+type openedAt struct {
+	runs    []startup.Run
+	certain bool // and the sources do not handle that this fails
 }
 
 // otherModule is a module without a source of an artifact that is installed with this one.
@@ -101,8 +107,8 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 // by its path, then opened is set.
 func (s *sources) runsOf(module *View) (runs []startup.Run, opened bool) {
 	if !module.Extension() {
-		if runs = s.opens(facts.Installed(module.Path)); runs != nil {
-			return runs, true
+		if o := s.opens(facts.Installed(module.Path)); o.runs != nil {
+			return o.runs, o.certain
 		}
 	}
 	return s.startsOf(facts.ModuleName(module.Path)), false
@@ -228,7 +234,7 @@ func (s *sources) read() {
 		}
 		s.starts = &starts{
 			of: s.facts, arch: arch, program: program.Index(), tried: map[string]bool{},
-			runs: map[string][]startup.Run{}, opened: map[string][]startup.Run{},
+			runs: map[string][]startup.Run{}, opened: map[string]openedAt{},
 		}
 		s.session.starts = s.starts
 	}
@@ -267,19 +273,18 @@ func (s *sources) startsOf(module string) []startup.Run {
 	return runs
 }
 
-// opens is startsOf for an object that the sources load by its path; see startup.Index.Opens. It
-// returns nil if none loads it in any case.
-func (s *sources) opens(at string) []startup.Run {
-	runs, known := s.opened[at]
+// opens is startsOf for an object that the sources load by its path; see startup.Index.Opens.
+func (s *sources) opens(at string) openedAt {
+	o, known := s.opened[at]
 	for more := !known; more; {
 		before, ok := s.program.Opens(at)
-		if runs = nil; ok {
-			runs = []startup.Run{before}
+		if o = (openedAt{nil, ok}); before.Reached {
+			o.runs = []startup.Run{before}
 		}
 		more = s.findAll(before)
 	}
-	s.opened[at] = runs
-	return runs
+	s.opened[at] = o
+	return o
 }
 
 // findAll reads the sources of what a run imports, as find does.

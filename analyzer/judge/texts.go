@@ -186,7 +186,7 @@ func (s *sources) addModules(texts map[string]string) {
 			own.program.Add(name, m)
 		}
 	}
-	own.runs, own.opened = map[string][]startup.Run{}, map[string][]startup.Run{}
+	own.runs, own.opened = map[string][]startup.Run{}, map[string]openedAt{}
 	s.starts = &own
 }
 

@@ -31,11 +31,12 @@ that need the library and find it by their own path. What is imported after the 
 late. If the package does not import the module in any case, each source that imports it counts.
 It is an error too if a source that the package imports loads another object by its path, outside
 of functions and before anything loads what that needs, and does not handle OSError. Of a package
-that is only in the index, the sources are read if it is imported before, has the library or
-requires the package that has it, and has at most 400 of them.
+that is only in the index, the sources are read if it is imported before, and has the library or
+requires the package that has it; of more than 400, those that are imported.
 
 It is a note if a package is imported before that has the library, or requires the package that has
-it, and its sources were not read. It is a warning if it is not decided for another reason: the name
+it, and its sources were not read; and if the package of an object loads the library, and who loads
+the object is not known. It is a warning if it is not decided for another reason: the name
 of a library or module is computed, a condition decides, an imported module may import others, or no
 module of the wheel needs the object; for one of several variants; and for a library that
 ` + "`import torch`" + ` loads, if the package imports the module in any case and does not import
@@ -164,6 +165,10 @@ func reportUnreachable(
 	case v.Alternative:
 		f.Severity = analyzer.Warning
 		f.Message += ". This file is one of several variants, and only one is loaded"
+	case before.Loaded && !v.Program(): // by the import of the package that the object is in
+		f.Severity, f.Unreached = analyzer.Note, true
+		f.Message += ". Its package loads it, and whether that is before " + path.Base(v.Path) +
+			" is loaded is not decided"
 	case !imported(v) && !before.Opened:
 		f.Severity = analyzer.Warning
 		f.Message += ". It works only where the program that loads it has loaded the library"

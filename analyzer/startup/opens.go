@@ -4,9 +4,10 @@ import "strings"
 
 // Opens returns what happens before the import of a package loads a library with a function such as
 // ctypes.CDLL. at is the path of the library relative to site-packages. ok is false if it is not
-// known that an import loads it, or if the sources may handle that this fails. A function counts
-// where the import calls it, unless a decorator may handle that. Modules that a program imports
-// itself do not count: it may load the libraries that are needed with another one first.
+// known that an import loads it, or if the sources may handle that this fails, then before is what
+// happens until then. A function counts where the import calls it, unless a decorator may handle
+// that. Modules that a program imports itself do not count: it may load the libraries that are
+// needed with another one first.
 func (x *Index) Opens(at string) (before Run, ok bool) {
 	tried := map[string]bool{}
 	for _, source := range x.openers[at] {
@@ -35,6 +36,9 @@ func (x *Index) Opens(at string) (before Run, ok bool) {
 		if w.Reached && !w.guarded {
 			return w.Run, true
 		}
+		if w.Reached && !before.Reached {
+			before = w.Run
+		}
 	}
-	return Run{}, false
+	return before, false
 }
