@@ -165,17 +165,22 @@ func (t *Text) refusedByPip() bool {
 	return len(t.cause.Fixes) > 0 && t.cause.Fixes[0].Required
 }
 
-// severityReason says why the cause has its severity, as a clause; "" if no finding does.
+// severityReason says why the cause has its severity, as a clause; "" if not all findings of this
+// severity say the same.
 func (t *Text) severityReason() string {
 	if t.kind.Why != nil {
 		return t.kind.Why(t)
 	}
+	var reasons set[string]
 	for _, f := range t.all {
-		if f.Severity == t.cause.Severity && f.Why != "" {
-			return f.Why
+		if f.Severity == t.cause.Severity {
+			reasons.add(f.Why)
 		}
 	}
-	return ""
+	if len(reasons.list) != 1 {
+		return ""
+	}
+	return reasons.list[0]
 }
 
 // excluded reports whether the artifact does not allow the versions that it fails with, so that pip

@@ -329,6 +329,13 @@ func TestOrigins(t *testing.T) {
 			},
 			[]string{"error wrong-libc-musl: built for glibc; Alpine 3.20 uses musl"},
 		},
+		"versions of glibc where musl is": {
+			[]result.Finding{
+				{Rule: "undefined-symbol", Object: "a.so", Symbol: "__strdup", Library: "libc.so.6",
+					Version: "GLIBC_2.2.5", Target: "alpine3.20"},
+			},
+			[]string{"error wrong-libc-musl: built for glibc; Alpine 3.20 uses musl"},
+		},
 		"a symbol of a newer glibc without a version": {
 			[]result.Finding{
 				{Rule: "undefined-symbol", Object: "a.so", Symbol: "__libc_single_threaded",
@@ -824,5 +831,49 @@ func TestOnlyExtinctSystemsFail(t *testing.T) {
 		if got := r.Causes[0].Title; got != want {
 			t.Errorf("%s: got %q, want %q", severity, got, want)
 		}
+	}
+}
+
+// An error for which the wheel has to be built again comes before a change of the present file,
+// although that removes more findings. A warning does not.
+func TestNewBuildFirst(t *testing.T) {
+	rebuilt := func(severity result.Severity) result.Finding {
+		f := needs("w/a.so", "libone.so.1")
+		f.Severity = severity
+		f.Fixes = []fix.Fix{{Kind: fix.KindRebuild, Title: fix.Titled("Build a platform wheel")}}
+		return f
+	}
+	for severity, want := range map[result.Severity]bool{result.Error: true, result.Warning: false} {
+		r := report(
+			tooNew("a.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"),
+			tooNew("b.so", "exp", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"),
+			rebuilt(severity),
+		)
+		if len(r.Causes) != 2 {
+			t.Fatalf("got %d causes", len(r.Causes))
+		}
+		if got := r.Causes[0].NewBuild(); got != want {
+			t.Errorf("%s: the first cause is %s", severity, r.Causes[0].Title)
+		}
+	}
+}
+
+// A cause has the reason for its severity that all of its findings have.
+func TestSeverityReason(t *testing.T) {
+	because := func(library, why string) result.Finding {
+		f := needs("w/a.so", library)
+		f.Severity, f.Why = result.Error, why
+		return f
+	}
+	const none = "no known package provides it"
+	for _, c := range []struct{ second, want string }{{none, none}, {"it is part of b", ""}} {
+		r := report(because("liba.so.1", none), because("libb.so.1", c.second))
+		if len(r.Causes) != 1 || r.Causes[0].Why != c.want {
+			t.Errorf("%s: got %q, want %q", c.second, r.Causes[0].Why, c.want)
+		}
+	}
+	r := report(tooNew("a.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"))
+	if want := "its tag claims Debian 10"; r.Causes[0].Why != want {
+		t.Errorf("got %q, want %q", r.Causes[0].Why, want)
 	}
 }

@@ -143,6 +143,10 @@ func (s *sorter) origin(f *result.Finding) origin {
 	if kind != nil {
 		return rule.own(f, kind, a.project)
 	}
+	if libc := platform.TargetLibc(f.Target); libc == "musl" && !rule.Linker &&
+		strings.HasPrefix(f.Version, "GLIBC_") { // no release of musl has the versions of glibc
+		return at(wrongLibc, libc)
+	}
 	if systemVersion(f.Version) && (rule.Linker || s.lacks(f.Target, f.Version)) ||
 		(ofMacOS(f) || ofAndroid(f)) && f.Version != "" && rule.Lacks == LacksLibrary {
 		return at(TooNew, "") // also a library that is newer than the oldest release

@@ -29,3 +29,19 @@ func TestAccounting(t *testing.T) {
 		t.Error("the accounting with a missing import is worse")
 	}
 }
+
+// A share of undecided imports is named from a fifth on.
+func TestShare(t *testing.T) {
+	for undecided, want := range map[int]string{
+		0: "", 199: "", 200: "20 percent of the imports are undecided",
+		999: "99 percent of the imports are undecided",
+	} {
+		r := &result.Report{Artifacts: []result.Artifact{
+			{Accounting: &result.Accounting{Imports: 1000, Found: 1000 - undecided, Undecided: undecided,
+				Why: []result.Undecided{{Reason: result.NotRead, Library: "liba.so", Count: undecided}}}},
+		}}
+		if got := r.Share(); got != want {
+			t.Errorf("%d: got %q, want %q", undecided, got, want)
+		}
+	}
+}

@@ -69,14 +69,14 @@ func (j Judged) Except() string {
 // next to its answer. Less is usual: C++ libraries of systems whose symbols are not known.
 const considerable = 5
 
-// Share is the clause that a considerable part of the imports is undecided: "39 % of the imports
-// are undecided"; "" if few are.
+// Share is the clause that a considerable part of the imports is undecided: "39 percent of the
+// imports are undecided"; "" if few are.
 func (r *Report) Share() string {
 	a := r.Accounting()
 	if a.Undecided == 0 || a.Undecided*considerable < a.Imports {
 		return ""
 	}
-	return fmt.Sprintf("%d %% of the imports are undecided", max(1, a.Undecided*100/a.Imports))
+	return fmt.Sprintf("%d percent of the imports are undecided", max(1, a.Undecided*100/a.Imports))
 }
 
 // that returns a restriction if something was not checked.

@@ -48,9 +48,10 @@ func wheelOf(p *analyzer.Pass) *fix.Wheel {
 }
 
 // tagsAgree reports whether "wheel tags" accepts the wheel: it rejects one whose WHEEL file has
-// other tags than its file name, or several in one line, and variant wheels.
+// other tags than its file name, or several in one line, and variant wheels. It also rejects a
+// build number that only the file name has, as in many wheels, so it is used for no wheel with one.
 func tagsAgree(p *analyzer.Pass) bool {
-	if p.Facts.VariantLabel != "" {
+	if p.Facts.VariantLabel != "" || p.Facts.Wheel.Build != "" {
 		return false
 	}
 	in := p.Facts.Inside
