@@ -20,6 +20,9 @@ only numpy.core._multiarray_umath and fails with NumPy 2: "A module that was com
 1.x cannot be run in NumPy 2.x", or "numpy.dtype size changed". A module that was built against
 NumPy 2 uses numpy._core as well and works with both.
 
+Some modules get the table only when they first use NumPy: tflite-runtime 2.14 can be imported with
+NumPy 2, and creating an Interpreter fails.
+
 The wheel may also require a release of another package that was built so, such as pandas<2.1, while
 nothing limits NumPy. Of the packages with such releases that are used most, the last one is known
 whose import fails: each was installed with NumPy 2 and imported.
@@ -65,7 +68,8 @@ func checkNumPy(p *analyzer.Pass) {
 		}
 		f := analyzer.Finding{Object: v.Path, Package: "numpy", Chain: []string{v.Path, "numpy"},
 			BuiltWith: "NumPy 1", FailsWith: "NumPy 2",
-			Message: v.Path + " was built against NumPy 1. Its import fails with " + version}
+			Message: v.Path + " was built against NumPy 1. Its import, or its first use of NumPy, " +
+				"fails with " + version}
 		if continues(p, v) {
 			f.Severity = analyzer.Warning
 			f.Message = v.Path + " was built against NumPy 1. It cannot use " + version
