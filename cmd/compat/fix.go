@@ -484,12 +484,15 @@ func (p *fixPrinter) exit() error {
 }
 
 // exitAfter returns the error with the exit code for what is left after fixes: problems, or with
-// --only one of these causes that is not gone.
+// --only one of these causes that is not gone. What could not be read is no fault of a fix that
+// removed these causes: it was not read before either, and is printed.
 func exitAfter(r *analyzer.Report, problems bool, only []string, gone func(id string) bool) error {
 	if len(only) > 0 {
 		problems = slices.ContainsFunc(only, func(id string) bool { return !gone(id) })
 	}
 	switch {
+	case len(only) > 0 && !problems:
+		return nil
 	case r.Outcome == analyzer.OutcomeError:
 		return exit{code: exitUsage}
 	case problems:

@@ -35,3 +35,25 @@ func TestExitOfCausesThatArePartlyFixed(t *testing.T) {
 		}
 	}
 }
+
+// Of causes that were named, only these count; else what was not read is no success.
+func TestExitIfSomethingWasNotRead(t *testing.T) {
+	r := &analyzer.Report{Outcome: analyzer.OutcomeError}
+	for _, c := range []struct {
+		only []string
+		gone bool
+		want int
+	}{
+		{nil, true, exitUsage},
+		{[]string{"a"}, true, 0},
+		{[]string{"a"}, false, exitUsage},
+	} {
+		got := 0
+		if e := (exit{}); errors.As(exitAfter(r, false, c.only, func(string) bool { return c.gone }), &e) {
+			got = e.code
+		}
+		if got != c.want {
+			t.Errorf("%v, gone %t: got %d, want %d", c.only, c.gone, got, c.want)
+		}
+	}
+}
