@@ -190,7 +190,13 @@ docs: ## Write the generated pages
 	go test ./internal/gen/docs ./cmd/compat -run 'Page|Schema|FoundingCases' -update
 
 site: ## Build the documentation as a site in build/site (needs pip install mkdocs-material)
-	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
+	COMPAT_VERSION=$(VERSION) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) NO_MKDOCS_2_WARNING=1 \
+		mkdocs build --strict
+
+documentation: site ## Pack the site as build/compat_VERSION_documentation.tar.gz
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$$(git log -1 --format=%ct) \
+		--transform 's,^site,compat-$(VERSION)-documentation,' -C build -cf - site | \
+		gzip -9n >build/compat_$(VERSION)_documentation.tar.gz
 
 screens: ## Render docs/screens (needs npm and chromium)
 	dir=$$(mktemp -d) && (cd $$dir && npm pack --silent github-markdown-css@5.9.0 axe-core@4.14.1 && \

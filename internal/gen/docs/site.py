@@ -1,14 +1,19 @@
-"""Hook of mkdocs: adds the pages of the rules to the navigation, and lets links to files outside of
-docs/ lead to the repository. Lists of texts are left out of the search, where they would be found
-instead of the pages that explain them."""
+"""Hook of mkdocs: names the version that the pages describe, adds the pages of the rules to the
+navigation, and lets links to files outside of docs/ lead to the repository. Lists of texts are left
+out of the search, where they would be found instead of the pages that explain them."""
 
+import os
 import pathlib
 import re
 
+# A release, or 0.0.0.dev0 for other commits.
+VERSION = os.environ.get("COMPAT_VERSION", "0.0.0.dev0")
+RELEASED = ".dev" not in VERSION
 OUTSIDE = re.compile(r"\]\((?:\.\./)+([^)#]+)(#[^)]*)?\)")
 
 
 def on_config(config):
+    config.site_name += " " + VERSION if RELEASED else " (not released)"
     docs = pathlib.Path(config.docs_dir)
     pages = ["rules/" + p.name for p in sorted(docs.glob("rules/*.md"))]
     reference = next(part["Reference"] for part in config.nav if "Reference" in part)
@@ -29,6 +34,6 @@ def on_page_markdown(markdown, page, config, files):
         if not target.exists():
             raise FileNotFoundError(f"{page.file.src_uri} links {target}, which does not exist")
         path = target.relative_to(root.parent)
-        return f"]({config.repo_url}/blob/main/{path}{found[2] or ''})"
+        return f"]({config.repo_url}/blob/{'v' + VERSION if RELEASED else 'main'}/{path}{found[2] or ''})"
 
     return OUTSIDE.sub(link, markdown)
