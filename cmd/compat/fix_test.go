@@ -49,7 +49,8 @@ func TestExitIfSomethingWasNotRead(t *testing.T) {
 		{[]string{"a"}, false, exitUsage},
 	} {
 		got := 0
-		if e := (exit{}); errors.As(exitAfter(r, false, c.only, func(string) bool { return c.gone }), &e) {
+		err := exitAfter(r, false, c.only, func(string) bool { return c.gone })
+		if e := (exit{}); errors.As(err, &e) {
 			got = e.code
 		}
 		if got != c.want {
