@@ -32,6 +32,9 @@ type Environment struct {
 	With   []string // all packages, as NAME==VERSION
 	// Uses are packages whose libraries the wheels use, even if they require them only with an extra.
 	Uses []string
+	// Newest means that only what an installer chooses is checked, and not also the oldest versions
+	// that the requirements of the packages allow.
+	Newest bool
 	// Origins are the places of the requirements in With, by their text.
 	Origins map[string]Origin
 	// Declared are the requirements of the projects from which the lock files in Origins are made.
@@ -234,7 +237,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	out.artifacts = append(out.artifacts, set.Artifacts...)
 	o.With = e.With
 	environment := o.environment()
-	environment.On, environment.Uses = e.On, e.Uses
+	environment.On, environment.Uses, environment.Newest = e.On, e.Uses, e.Newest
 	var all *judge.Environment
 	var unmet []judge.Unmet
 	var err error

@@ -175,6 +175,44 @@ func TestConstrain(t *testing.T) {
 	}
 }
 
+// The oldest cog that mill allows lacks what it imports. pip installs the newest, so that is not why
+// mill breaks or not.
+func TestJudgeWithTheNewestOfOthers(t *testing.T) {
+	cog := func(exports string) map[string]string {
+		return map[string]string{
+			"cog/libcog.so.1": "elf x86_64\nsoname libcog.so.1\nneeded libc.so.6\n" + exports,
+		}
+	}
+	s := &store{t: t, wheels: map[string]analyzer.Input{
+		"cog==1.0": wheel(t, "cog", "1.0", nil, cog("export idle\n")),
+		"cog==2.0": wheel(t, "cog", "2.0", nil, cog("export idle\nexport turn\n")),
+		"mill==2.0": wheel(t, "mill", "2.0", []string{"gear", "cog"}, map[string]string{
+			"mill/_m.so": "elf x86_64\nneeded libgear.so.1\nneeded libcog.so.1\nneeded libc.so.6\n" +
+				"runpath $ORIGIN/../gear:$ORIGIN/../cog\nimport spin\nimport turn\n"}),
+		"gear==1.0": wheel(t, "gear", "1.0", nil, gear("spin", "stop")),
+		"gear==1.1": wheel(t, "gear", "1.1", nil, gear("spin")),
+		"gear==1.2": wheel(t, "gear", "1.2", nil, gear("stop")),
+	}}
+	for new, want := range map[string]Verdict{"1.1": Works, "1.2": Breaks} {
+		q := question(s)
+		var err error
+		if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.0"}); err != nil {
+			t.Fatal(err)
+		}
+		if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: new}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := q.Judge(t.Context(), d)
+		if err != nil || e.Verdict != want || want == Breaks && !slices.Equal(e.Symbols, []string{"spin"}) {
+			t.Errorf("gear %s: %+v, %v; want %s", new, e, err, want)
+		}
+	}
+}
+
 func TestFirst(t *testing.T) {
 	for n := range 40 {
 		for from := range n + 1 {

@@ -226,7 +226,7 @@ func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread s
 	env := &analyzer.Environment{
 		Read: c.read, On: c.On, Platform: c.Platform,
 		With: slices.Concat([]string{c.dependent.Name + "==" + c.dependent.Version}, c.With),
-		Uses: []string{r.Contents.Name},
+		Uses: []string{r.Contents.Name}, Newest: true,
 	}
 	if r.files == nil {
 		env.With = append(env.With, r.Contents.Name+"=="+r.Version)

@@ -22,8 +22,10 @@ type Options struct {
 	Extras  []string // of the artifacts that are installed (PEP 508)
 	// Uses are the normalized names of packages of an Environment that the artifacts use, even if
 	// they do not require them.
-	Uses  []string
-	First []string // packages whose libraries are loaded before everything else
+	Uses []string
+	// Newest is that of the Environment.
+	Newest bool
+	First  []string // packages whose libraries are loaded before everything else
 	// LibraryPath are the folders of LD_LIBRARY_PATH.
 	LibraryPath []Folder
 	// Conda is the conda environment in which the artifact is installed; nil if there is none.

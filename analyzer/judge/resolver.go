@@ -151,7 +151,11 @@ func (j *Judge) resolve(
 		installed = j.conda.version
 	}
 	var sets []*packages.Set
-	for _, end := range []packages.End{packages.Lowest, packages.Highest} {
+	ends := []packages.End{packages.Lowest, packages.Highest}
+	if j.options.Newest {
+		ends = ends[1:]
+	}
+	for _, end := range ends {
 		s, err := packages.Resolve(ctx, source, packages.Request{
 			On: on, With: with, Requires: declared, End: end, Lazy: lazy, Installed: installed,
 			Wheel: wheels.version,
