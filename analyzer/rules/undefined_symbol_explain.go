@@ -302,8 +302,9 @@ func (x *lostSymbol) ofGlibc() bool {
 	if x.Platform.Libc != "musl" {
 		return false
 	}
-	x.fixes = append(x.fixes, forMusl(x.Pass, x.name())...)
-	return true
+	fixes := forMusl(x.Pass, x.name())
+	x.fixes = append(x.fixes, fixes...)
+	return len(fixes) > 0 // else it is a symbol of another library
 }
 
 // ofCondaPackage says that a package which was not read may have the symbol.
