@@ -213,6 +213,48 @@ func TestJudgeWithTheNewestOfOthers(t *testing.T) {
 	}
 }
 
+// A library of the release itself does not load with what pip chooses for it, so the dependent does
+// not load either.
+func TestJudgeWithAReleaseThatDoesNotLoad(t *testing.T) {
+	library := func(needs string) map[string]string {
+		return map[string]string{
+			"gear/libgear.so.1": "elf x86_64\nsoname libgear.so.1\nneeded libcog.so.1\nneeded libc.so.6\n" +
+				"runpath $ORIGIN/../cog\nexport spin\nimport " + needs + "\n",
+		}
+	}
+	s := &store{t: t, wheels: map[string]analyzer.Input{
+		"cog==1.0": wheel(t, "cog", "1.0", nil, map[string]string{
+			"cog/libcog.so.1": "elf x86_64\nsoname libcog.so.1\nneeded libc.so.6\nexport idle\n"}),
+		"mill==2.0": wheel(t, "mill", "2.0", []string{"gear"}, map[string]string{
+			"mill/_m.so": "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\n" +
+				"runpath $ORIGIN/../gear\nimport spin\n"}),
+		"gear==1.0": wheel(t, "gear", "1.0", []string{"cog"}, library("turn")),
+		"gear==1.1": wheel(t, "gear", "1.1", []string{"cog"}, library("turn")),
+		"gear==1.2": wheel(t, "gear", "1.2", []string{"cog"}, library("idle")),
+	}}
+	for old, want := range map[string]string{
+		"1.0": "it does not load with gear 1.0 either", "1.2": "mill/_m.so loads with gear 1.2 and not with",
+	} {
+		q := question(s)
+		var err error
+		if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: old}); err != nil {
+			t.Fatal(err)
+		}
+		if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.1"}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := q.Judge(t.Context(), d)
+		if err != nil || e.Verdict != Undecided || e.Object != "mill/_m.so" ||
+			!strings.HasPrefix(e.Reason, want) {
+			t.Errorf("compared with gear %s: %+v, %v; want %s", old, e, err, want)
+		}
+	}
+}
+
 func TestFirst(t *testing.T) {
 	for n := range 40 {
 		for from := range n + 1 {

@@ -196,17 +196,17 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 	switch {
 	case len(broken) > 0:
 		c.breaks(e, broken)
-	case c.loadsNeither(after):
-		f := c.first(after)
-		e.Verdict, e.Object = Undecided, f.Object
-		e.Reason = fmt.Sprintf("it does not load, and not because of %s: %s", c.New, f.Message)
-		if len(before[f.Object]) > 0 {
-			e.Reason = fmt.Sprintf("it does not load with %s either: %s", c.Old, f.Message)
-		}
 	case worse != "":
 		e.Verdict, e.Object = Undecided, worse
 		e.Reason = fmt.Sprintf("%s loads with %s and not with %s, for another reason: %s", e.Object,
 			c.Old, c.New, after[e.Object][0].Message)
+	case c.loadsNeither(after):
+		f := c.first(after)
+		e.Verdict, e.Object = Undecided, c.keeps(f, c.New)
+		e.Reason = fmt.Sprintf("it does not load, and not because of %s: %s", c.New, f.Message)
+		if len(before[e.Object]) > 0 {
+			e.Reason = fmt.Sprintf("it does not load with %s either: %s", c.Old, f.Message)
+		}
 	case unread != "":
 		e.Verdict, e.Reason = Undecided, unread
 	default:
@@ -238,7 +238,8 @@ func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread s
 	out := lacking{}
 	for _, f := range report.Findings {
 		if c.prevents(f) {
-			out[f.Object] = append(out[f.Object], f)
+			object := c.keeps(f, r)
+			out[object] = append(out[object], f)
 		}
 	}
 	for _, u := range report.Unread {
@@ -262,6 +263,17 @@ func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread s
 func (c *comparison) prevents(f analyzer.Finding) bool {
 	return !f.OtherPackage && f.Object != "" && !f.Unknown && (f.Severity == analyzer.Error ||
 		f.Severity == analyzer.Warning && analyzer.Lacks(c.Analyzer.Rules(), &f) != cause.LacksNothing)
+}
+
+// keeps returns the object that a finding keeps from loading. If it is about a library of a release,
+// that is the object of the dependent that loads the library. What is wrong with a third package is
+// not why the dependent breaks.
+func (c *comparison) keeps(f analyzer.Finding, r *Release) string {
+	if len(c.objects(f.Object)) == 0 && r.named(path.Base(f.Object)) && len(f.Chain) > 0 &&
+		len(c.objects(f.Chain[0])) > 0 {
+		return f.Chain[0]
+	}
+	return f.Object
 }
 
 // alone reports whether an object does not load because of a finding, whatever the release and the
