@@ -69,6 +69,10 @@ func (t *Text) tooNewTitle() string {
 	}
 	switch f := t.First(); {
 	case ofMacOS(f):
+		if built := t.builtFor(); built != "" {
+			return fmt.Sprintf("needs macOS %s and has files for macOS %s, both newer than %s", needs,
+				built, t.target())
+		}
 		return fmt.Sprintf("needs macOS %s, which is newer than %s", needs, t.target())
 	case ofWindows(f):
 		return fmt.Sprintf("needs %s; %s includes older releases", windows.Name(needs), f.Target)
@@ -167,7 +171,8 @@ func (g *group) tooNewPlatforms(r *result.Report) (fails, works []string) {
 	version := g.newest() // the first release that has the symbol
 	switch {
 	case ofMacOS(g.all[0]) && version != "":
-		return []string{"macOS before " + version}, []string{"macOS " + version + " and later"}
+		since := cmp.Or(g.builtFor(), version)
+		return []string{"macOS before " + version}, []string{"macOS " + since + " and later"}
 	case ofAndroid(g.all[0]) && version != "":
 		return []string{"Android before API level " + version}, []string{"API level " + version +
 			" and later"}
@@ -287,6 +292,17 @@ func (g *group) newest() string {
 		}
 	}
 	return best
+}
+
+// builtFor returns the macOS that files of the wheel are built for, if that is newer than the one
+// that has the symbols; "" if none is. A tag for an older one would be a false promise too.
+func (g *group) builtFor() (built string) {
+	for _, f := range g.all {
+		if g.guest(f) && ofMacOS(f) && older(cmp.Or(built, g.newest()), f.Version) {
+			built = f.Version
+		}
+	}
+	return built
 }
 
 // older reports whether a symbol version is less relevant than another one: it is not of glibc,

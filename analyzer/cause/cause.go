@@ -49,6 +49,7 @@ func Of(r *result.Report, o Options) {
 		return cmp.Or(
 			b.Severity.Rank()-a.Severity.Rank(),
 			boolRank(b.New)-boolRank(a.New),
+			boolRank(a.AnotherWheel())-boolRank(b.AnotherWheel()),
 			errors(r, b)-errors(r, a),
 			boolRank(o.first(b))-boolRank(o.first(a)),
 			b.Objects-a.Objects,

@@ -60,7 +60,7 @@ func TestSentences(t *testing.T) {
 		},
 		"a linked library has another version of it": {
 			with(undefined("libown.so.1", "OWN_1"), func(f *result.Finding) { f.ProvidedBy = &provided }),
-			"libown.so.1 has another version than OWN_1 of f, which a.so imports",
+			"libown.so.1 has f only in another version than a.so imports, such as OWN_1",
 			builder + "bundle the libown.so.1 that it was linked with.",
 		},
 		"no library is known": {

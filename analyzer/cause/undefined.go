@@ -53,8 +53,8 @@ func (t *Text) undefinedTitle() string {
 		return fmt.Sprintf("the %s%s lacks %s, which %s", t.Libraries(), rule.Where, t.Symbols(),
 			t.needing()+plural(t.cause.Objects, " needs", " need"))
 	case t.otherVersion():
-		return fmt.Sprintf("%s has another version than %s of %s, which %s", t.Libraries(),
-			t.First().Version, t.Symbols(), t.importedBy())
+		return fmt.Sprintf("%s has %s only in another version than %s, such as %s", t.Libraries(),
+			t.Symbols(), t.importedBy(), t.First().Version)
 	case t.hides():
 		return fmt.Sprintf("%s %s not export %s, which %s", t.Libraries(),
 			plural(libraries, "does", "do"), t.Symbols(), t.importedBy())

@@ -113,6 +113,13 @@ func (c *Cause) NewBuild() bool {
 	}, x.Kind)
 }
 
+// AnotherWheel reports whether the builder has to publish one more wheel, for a platform that the
+// present one does not claim.
+func (c *Cause) AnotherWheel() bool {
+	return c.Actor == Builder && c.Unclaimed &&
+		(len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPlatformTag)
+}
+
 // EditsFile reports whether the first fix of the cause changes the present file of a wheel, and not
 // also its sources.
 func (c *Cause) EditsFile() bool {

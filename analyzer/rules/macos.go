@@ -105,6 +105,9 @@ func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
 		Command: "export MACOSX_DEPLOYMENT_TARGET=" + shellword.Quote(v)}}
 }
 
+// bigSur is the first macOS whose tags have no minor version.
+const bigSur = 11
+
 // retagMacOS returns the fix that tags the wheel for a newer macOS; nil for an artifact without
 // tags.
 func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
@@ -112,7 +115,11 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 		return nil
 	}
 	c, release := tagMacOS(p, since)
-	c.Fix.Cost = []string{"pip no longer installs it on macOS before " + release}
+	cost := "pip no longer installs it on macOS before " + release
+	if since>>16 >= bigSur && since>>8&0xff > 0 {
+		cost += " (since macOS 11, tags have no minor version)"
+	}
+	c.Fix.Cost = []string{cost}
 	return []fix.Candidate{c}
 }
 
@@ -126,8 +133,8 @@ func tagMacOS(p *analyzer.Pass, oldest machoobj.Version) (c fix.Candidate, relea
 			arch = tag.Arch
 		}
 	}
-	const bigSur, sequoia, tahoe = 11, 15, 26
-	if major >= bigSur && minor > 0 { // tags of macOS 11 and later have no minor version
+	const sequoia, tahoe = 15, 26
+	if major >= bigSur && minor > 0 {
 		major, minor = major+1, 0
 	}
 	if major > sequoia && major < tahoe { // macOS 26 followed 15

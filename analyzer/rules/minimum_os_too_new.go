@@ -108,8 +108,8 @@ func checkMinimumOS(p *analyzer.Pass) {
 		if unread {
 			built = max(built, firstChained)
 			f.Severity, f.Version = analyzer.Error, built.String()
-			f.Headline = fmt.Sprintf("%s has chained fixups, which dyld reads since macOS %v", i.Name,
-				firstChained)
+			f.Headline = fmt.Sprintf("%s is built for macOS %v, with chained fixups, which dyld does not "+
+				"read before macOS %v", i.Name, built, firstChained)
 			f.Message = fmt.Sprintf("%s%s has chained fixups, which dyld reads since macOS %v, but %s%s. "+
 				"Before, it does not load: load command 0x80000034 is unknown", i.Name, inSlice(p, i.Name),
 				firstChained, claim, macOSName(p))
@@ -124,7 +124,6 @@ var firstChained = machoobj.Make(10, 15)
 // tagPart returns the part of a version that a tag contains: major and minor; since macOS 11, the
 // major.
 func tagPart(v machoobj.Version) machoobj.Version {
-	const bigSur = 11
 	if v>>16 >= bigSur {
 		return v >> 16 << 16
 	}

@@ -33,7 +33,7 @@ const NoBase = "Nothing was given to compare it with, so it is not known whether
 const ReadURL = "https://github.com/compat-app/compat/blob/main/docs/read.md"
 
 // NoFix is said of a cause without a fix.
-const NoFix = "No ready-made fix: no release, setting or edit is known that removes it."
+const NoFix = "No ready-made fix: compat knows no release, setting or edit that removes this cause."
 
 // maxShown is the length in characters to which a name is truncated.
 const maxShown = 300

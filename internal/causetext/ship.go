@@ -255,7 +255,7 @@ func Places(r *analyzer.Report, causes []int) string {
 func place(c *analyzer.Cause, own string) string {
 	switch c.Actor {
 	case result.Builder:
-		if c.Unclaimed && (len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPlatformTag) {
+		if c.AnotherWheel() {
 			return "with one more wheel"
 		}
 	case result.Installer:

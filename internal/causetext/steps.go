@@ -186,7 +186,7 @@ func forBuild(cause int, x analyzer.CauseFix) string {
 func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string {
 	s := string(command) + " "
 	if strings.Contains(s, writes) {
-		return sentences(w.once("The corrected wheel is written to the folder "+fix.Fixed+"."),
+		return sentences(w.once("The corrected wheel is written to ./"+fix.Fixed+"."),
 			w.limited(s), w.repeated(s), w.once(x.NextBuild))
 	}
 	if x.Bundling != nil && x.Bundling.With != "" {

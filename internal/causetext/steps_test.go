@@ -20,7 +20,7 @@ const (
 )
 
 // written is said of the first command that writes a wheel.
-const written = "The corrected wheel is written to the folder fixed."
+const written = "The corrected wheel is written to ./fixed."
 
 // one returns a cause with one finding and fixes.
 func one(id string, fixes ...analyzer.CauseFix) analyzer.Cause {
