@@ -175,8 +175,8 @@ func TestConstrain(t *testing.T) {
 	}
 }
 
-// The oldest cog that mill allows lacks what it imports. pip installs the newest, so that is not why
-// mill breaks or not.
+// The oldest cog that mill allows lacks what it imports. pip installs the newest, so that is not
+// why mill breaks or not.
 func TestJudgeWithTheNewestOfOthers(t *testing.T) {
 	cog := func(exports string) map[string]string {
 		return map[string]string{
@@ -207,7 +207,8 @@ func TestJudgeWithTheNewestOfOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		e, err := q.Judge(t.Context(), d)
-		if err != nil || e.Verdict != want || want == Breaks && !slices.Equal(e.Symbols, []string{"spin"}) {
+		if err != nil || e.Verdict != want ||
+			want == Breaks && !slices.Equal(e.Symbols, []string{"spin"}) {
 			t.Errorf("gear %s: %+v, %v; want %s", new, e, err, want)
 		}
 	}
@@ -233,7 +234,8 @@ func TestJudgeWithAReleaseThatDoesNotLoad(t *testing.T) {
 		"gear==1.2": wheel(t, "gear", "1.2", []string{"cog"}, library("idle")),
 	}}
 	for old, want := range map[string]string{
-		"1.0": "it does not load with gear 1.0 either", "1.2": "mill/_m.so loads with gear 1.2 and not with",
+		"1.0": "it does not load with gear 1.0 either",
+		"1.2": "mill/_m.so loads with gear 1.2 and not with",
 	} {
 		q := question(s)
 		var err error

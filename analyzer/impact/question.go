@@ -266,8 +266,8 @@ func (c *comparison) prevents(f analyzer.Finding) bool {
 }
 
 // keeps returns the object that a finding keeps from loading. If it is about a library of a
-// release, that is the object of the dependent that loads the library. What is wrong with a third package is
-// not why the dependent breaks.
+// release, that is the object of the dependent that loads the library. What is wrong with a third
+// package is not why the dependent breaks.
 func (c *comparison) keeps(f analyzer.Finding, r *Release) string {
 	if len(c.objects(f.Object)) == 0 && r.named(path.Base(f.Object)) && len(f.Chain) > 0 &&
 		len(c.objects(f.Chain[0])) > 0 {
