@@ -74,7 +74,9 @@ func TestShip(t *testing.T) {
 		},
 		"Not for use with torch 3.": {excluded, may},
 		"Not for Alpine 3.20, which its tags do not claim; for use with torch 3.": {unclaimed, excluded},
-		"Do not ship this wheel for RHEL 8; for use with torch 3.":                {of("RHEL 8"), excluded},
+		"Do not ship this wheel for RHEL 8; for use with torch 3.": {
+			of("RHEL 8"), excluded,
+		},
 		no: {of("Alpine 3.20"), whole},
 		"No error is new, but the base has errors.": {may, old},
 		"This wheel may be shipped.":                {may},

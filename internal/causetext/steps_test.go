@@ -185,8 +185,10 @@ func TestStepsOfANewBuild(t *testing.T) {
 	r := &analyzer.Report{
 		Artifacts: []analyzer.Artifact{{Path: wheel, Kind: analyzer.KindWheel}},
 		Findings:  []analyzer.Finding{{Artifact: wheel}},
-		Causes:    []analyzer.Cause{of("build", offered("Build it with SSE2", "", false)), of("tag", tag)},
-		Plan:      analyzer.Plan{Command: planned, Tried: []string{"tag"}},
+		Causes: []analyzer.Cause{
+			of("build", offered("Build it with SSE2", "", false)), of("tag", tag),
+		},
+		Plan: analyzer.Plan{Command: planned, Tried: []string{"tag"}},
 	}
 	r.Causes[0].Fixes[0].Kind = fix.KindRebuild
 	r.Plan.Fixes = []result.PlannedFix{{Cause: "build", Fix: r.Causes[0].Fixes[0].Fix},

@@ -21,8 +21,8 @@ func TestKnownBadPairs(t *testing.T) {
 	bad := pins("palletjack==2.2.0", "pyarrow==16.1.0", "numpy==1.26.4")
 	r := analyzer.NewReport("")
 	got := strings.Join(bad.knownBad(r), "\n")
-	want := "palletjack==2.2.0 is known not to work with pyarrow>=16.1: ImportError: libarrow.so.1600: " +
-		"cannot open shared object file: No such file or directory; pyarrow==16.0.* works"
+	want := "palletjack==2.2.0 is known not to work with pyarrow>=16.1: ImportError: " +
+		"libarrow.so.1600: cannot open shared object file: No such file or directory; pyarrow==16.0.* works"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -2,9 +2,9 @@
 //
 // Of each package of packages.txt it reads the newest wheel for CPython 3.11 on Linux, and the
 // libraries of the packages that it requires, directly or through others: from the built-in history
-// or from the index. A row is a package of which one of its objects needs a library, with the symbol
-// families of what it imports from there. Packages without a wheel, and those that are too large to
-// be read, have no row. Nothing is installed and nothing is run.
+// or from the index. A row is a package of which one of its objects needs a library, with the
+// symbol families of what it imports from there. Packages without a wheel, and those that are too
+// large to be read, have no row. Nothing is installed and nothing is run.
 //
 //	dependents [-index URL] [-out FILE] [PACKAGE...]
 package main
@@ -148,8 +148,8 @@ func (g *generator) rows(ctx context.Context, name string) (rows []string, _ err
 	return rows, nil
 }
 
-// uses returns the libraries of a package that another one needs, without versions, and the families
-// of the symbols that it imports from there, the largest first.
+// uses returns the libraries of a package that another one needs, without versions, and the
+// families of the symbols that it imports from there, the largest first.
 func uses(user, p *packages.Release) (libraries, of []string) {
 	own := map[string]bool{}
 	for _, l := range user.Libraries {
@@ -160,9 +160,11 @@ func uses(user, p *packages.Release) (libraries, of []string) {
 		needs := false
 		for _, n := range l.Needed {
 			stem := platform.Stem(n)
-			if _, ofSystem := platform.ProviderOf(n); own[stem] || ofSystem || !slices.ContainsFunc(p.Libraries, func(x packages.Library) bool {
+			_, ofSystem := platform.ProviderOf(n)
+			has := slices.ContainsFunc(p.Libraries, func(x packages.Library) bool {
 				return platform.Stem(path.Base(x.Path)) == stem || platform.Stem(x.SONAME) == stem
-			}) {
+			})
+			if own[stem] || ofSystem || !has {
 				continue
 			}
 			needs = true

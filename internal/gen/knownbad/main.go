@@ -1,10 +1,10 @@
 // Command knownbad tries each pair of releases in a list of those that do not work together.
 //
-// It installs the package with the release of the other one that works, and with each that does not,
-// by uv in new environments without regard to their requirements on each other, and imports the
-// module with LD_BIND_NOW=1. The error of the first that fails is written into the list. It fails if
-// a pair that should work does not, or the other way around. It runs the code of the packages, so
-// run it in a container. It needs uv, its interpreters, and a package index.
+// It installs the package with the release of the other one that works, and with each that does
+// not, by uv in new environments without regard to their requirements on each other, and imports
+// the module with LD_BIND_NOW=1. The error of the first that fails is written into the list. It
+// fails if a pair that should work does not, or the other way around. It runs the code of the
+// packages, so run it in a container. It needs uv, its interpreters, and a package index.
 //
 //	knownbad FILE [PACKAGE...]
 package main
