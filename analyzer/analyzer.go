@@ -99,7 +99,7 @@ func (a *Analyzer) fix(
 	}
 	x := &executor{
 		analyzer: a, judge: j, inputs: inputs, damaged: damaged, before: before, report: r,
-		options: o, fixing: how, cache: cache,
+		options: o, with: o.With, fixing: how, cache: cache,
 	}
 	done, err := x.execute(ctx)
 	if err != nil {

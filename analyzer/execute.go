@@ -12,6 +12,7 @@ import (
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/fix/apply"
 	"github.com/compat-app/compat/analyzer/judge"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -56,6 +57,7 @@ type executor struct {
 	before   []*judge.Earlier
 	report   *Report
 	options  Options
+	with     []string // what is left of Options.With with the fixes of earlier rounds
 	fixing   fixing
 	cache    *facts.Cache
 	problems map[string]result.Severity // of the report, by problem
@@ -73,7 +75,8 @@ type planned struct {
 // attempt is the result of some fixes.
 type attempt struct {
 	Execution
-	cleared []int  // by fix: how many findings of its cause are gone
+	cleared []int // by fix: how many findings of its cause are gone
+	with    []string
 	breaks  bool   // there are new problems
 	broken  string // the first of them; "" if it is no finding
 }
@@ -136,6 +139,7 @@ func (x *executor) candidates(simulated bool) (out []planned) {
 			continue
 		}
 		for _, f := range c.Fixes {
+			f.Fix = written(c, f.Fix)
 			// Tags that could not be simulated for this cause are changed as well.
 			promising := f.Verified || f.Retags != nil
 			if promising == simulated && !slices.ContainsFunc(p.artifacts, func(a string) bool {
@@ -183,6 +187,33 @@ func (x *executor) add(
 		done, all, kept = a, next, use
 	}
 	return done, all, kept, nil
+}
+
+// written returns a fix as it is written into a wheel: where a version was specified, a requirement
+// that its builder has to change was simulated as another version.
+func written(c *Cause, f fix.Fix) fix.Fix {
+	if pin, ok := f.Change.(fix.Pin); ok && f.Kind == fix.KindPin && c.OfBuilder() {
+		pin.Direct = true
+		f.Change = pin
+	}
+	return f
+}
+
+// admitted returns the specified requirements without the versions that requirements of fixes do
+// not admit: an installer does not take these with the changed wheel.
+func admitted(with []string, fixes []fix.Fix) []string {
+	return slices.DeleteFunc(slices.Clone(with), func(text string) bool {
+		q, err := pkgmeta.ParseRequirement(text)
+		if err != nil {
+			return false
+		}
+		version, exact := q.Pin()
+		return exact && slices.ContainsFunc(fixes, func(f fix.Fix) bool {
+			r, err := pkgmeta.ParseRequirement(f.Requirement)
+			pin, ok := f.Change.(fix.Pin)
+			return err == nil && ok && pin.Direct && r.Name == q.Name && !r.Admits(version)
+		})
+	})
 }
 
 // wanted reports whether the fixes of a cause are applied.
@@ -323,7 +354,11 @@ func (x *executor) try(ctx context.Context, all []planned, use []int) (*attempt,
 func (x *executor) judgeAttempt(ctx context.Context, a *attempt, all []planned, use []int) error {
 	inputs, was := x.changed(a.Files)
 	o := x.options
-	o.NoFixes = true
+	o.NoFixes, o.With = true, x.with
+	for _, i := range use {
+		o.With = admitted(o.With, all[i].fixes)
+	}
+	a.with = o.With
 	var err error
 	if a.After, err = x.check(ctx, inputs, o); err != nil {
 		return err
@@ -334,7 +369,14 @@ func (x *executor) judgeAttempt(ctx context.Context, a *attempt, all []planned, 
 
 // check checks inputs like those of the report.
 func (x *executor) check(ctx context.Context, inputs []Input, o Options) (*Report, error) {
-	k, err := run(ctx, x.analyzer.rules, x.judge, inputs, x.before, o, x.cache)
+	j := x.judge
+	if !slices.Equal(o.With, x.options.With) {
+		var err error
+		if j, err = judge.New(x.analyzer.rules, o.environment()); err != nil {
+			return nil, err
+		}
+	}
+	k, err := run(ctx, x.analyzer.rules, j, inputs, x.before, o, x.cache)
 	if err != nil {
 		return nil, err
 	}

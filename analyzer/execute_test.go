@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
@@ -115,6 +116,27 @@ func TestFixedIsReadWhereItDiffers(t *testing.T) {
 		}
 		if !bytes.Equal(got, want) {
 			t.Errorf("%s: after the fix\n%s\nread again\n%s", name, got, want)
+		}
+	}
+}
+
+// A requirement is written into the wheel also where a version was specified that it does not admit:
+// pip then does not take that version.
+func TestFixOfARequirementWithAGivenVersion(t *testing.T) {
+	name, data := cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8").File()
+	r, done, err := analyzer.New(rules.All()).Fix(t.Context(), []analyzer.Input{
+		{Name: name, Content: bytes.NewReader(data), Size: int64(len(data))},
+	}, analyzer.Options{With: []string{"nvidia-nvjitlink-cu12==12.8.93"}}, analyzer.FixOptions{})
+	if err != nil || len(r.Causes) != 1 || len(done.Files) != 1 {
+		t.Fatalf("%v, causes %+v, %d files", err, r.Causes, len(done.Files))
+	}
+	if x := r.Causes[0].Fixes[0]; !x.Verified || done.After.Problems() ||
+		!strings.Contains(string(r.Plan.Command), "--with nvidia-nvjitlink-cu12==12.8.93") {
+		t.Errorf("%+v, %s, after it %+v", x, r.Plan.Command, done.After.Findings)
+	}
+	for _, w := range done.After.Targets[0].With {
+		if w == "nvidia-nvjitlink-cu12==12.8.93" {
+			t.Errorf("checked again with %s", w)
 		}
 	}
 }

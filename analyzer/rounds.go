@@ -52,12 +52,19 @@ func (x *executor) rounds(
 	if errors, warnings := left(done.After); last == nil && errors+warnings > 0 {
 		inputs, _ := x.changed(done.Files)
 		var err error
-		if last, err = x.check(ctx, inputs, x.options); err != nil {
+		if last, err = x.check(ctx, inputs, x.after(done)); err != nil {
 			return nil, nil, nil, err
 		}
 	}
 	done.Last = last
 	return done, all, kept, nil
+}
+
+// after returns the options of the report for what an attempt led to.
+func (x *executor) after(done *attempt) Options {
+	o := x.options
+	o.With = done.with
+	return o
 }
 
 // partly returns the IDs of the causes of which the fixes removed only some findings.
@@ -97,13 +104,13 @@ type round struct {
 // if none works.
 func (x *executor) next(ctx context.Context, done *attempt) (*round, error) {
 	inputs, was := x.changed(done.Files)
-	r, err := x.check(ctx, inputs, x.options)
+	r, err := x.check(ctx, inputs, x.after(done))
 	if err != nil {
 		return nil, err
 	}
 	n := &round{was: was, causes: map[int]int{}, executor: &executor{
 		analyzer: x.analyzer, judge: x.judge, inputs: inputs, damaged: x.damaged, before: x.before,
-		report: r, options: x.options, cache: x.cache,
+		report: r, options: x.options, with: done.with, cache: x.cache,
 		fixing: fixing{FixOptions{Only: []string{}}, x.fixing.write},
 	}}
 	for i := range r.Causes {
@@ -141,7 +148,9 @@ func (x *executor) causeOf(r *Report, c *Cause, was map[string]string) int {
 func (x *executor) merge(done *attempt, all []planned, kept []int, n *round) (
 	*attempt, []planned, []int,
 ) {
-	out := &attempt{Execution: Execution{After: n.done.After, Refused: done.Refused}}
+	out := &attempt{
+		Execution: Execution{After: n.done.After, Refused: done.Refused}, with: n.done.with,
+	}
 	out.Files = slices.Clone(done.Files)
 	for _, f := range n.done.Files {
 		f.Artifact = n.was[f.Artifact]

@@ -235,7 +235,7 @@ func (w *stepWriter) repeated(command string) string {
 	if !strings.Contains(command, " --with ") {
 		return ""
 	}
-	return w.once("It checks the result with what --with gave.")
+	return w.once("It checks the result with what --with gave, as far as pip then takes it.")
 }
 
 // sentences joins those that are not empty.
