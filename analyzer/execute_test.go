@@ -120,8 +120,8 @@ func TestFixedIsReadWhereItDiffers(t *testing.T) {
 	}
 }
 
-// A requirement is written into the wheel also where a version was specified that it does not admit:
-// pip then does not take that version.
+// A requirement is written into the wheel also where a version was specified that it does not
+// admit: pip then does not take that version.
 func TestFixOfARequirementWithAGivenVersion(t *testing.T) {
 	name, data := cases.CaseB("1.1.0", "nvidia-nvjitlink-cu12>=12.8").File()
 	r, done, err := analyzer.New(rules.All()).Fix(t.Context(), []analyzer.Input{
