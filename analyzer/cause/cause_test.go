@@ -791,14 +791,14 @@ func bundling(library, name string) result.Finding {
 	return f
 }
 
-// What auditwheel copies is installed first, in a line of its own. What users can do comes last.
+// What auditwheel copies is installed first, by the same command. What users can do comes last.
 func TestBundlingInstalls(t *testing.T) {
 	r := report(bundling("libone.so.1", "libone1"), bundling("libtwo.so.2", "libtwo2"))
 	if len(r.Causes) != 1 || len(r.Causes[0].Fixes) != 3 {
 		t.Fatalf("got %d causes: %+v", len(r.Causes), r.Causes)
 	}
 	c := r.Causes[0]
-	const want = "apt-get install libone1 libtwo2\n" +
+	const want = "apt-get install libone1 libtwo2 && " +
 		"auditwheel repair widget-1.0-py3-none-manylinux2014_x86_64.whl"
 	if got := string(c.Fixes[0].Command); got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -209,7 +209,8 @@ func (m *merged) fix() fix.Fix {
 		x.Command = m.command()
 		if first := bundled(x); first != nil { // auditwheel copies what they install
 			all := fix.SystemPackages{With: first.With, Names: m.packages.list}
-			x.Command = all.Command() + "\n" + x.Command
+			// One line, because the second command fails without the first one.
+			x.Command = all.Command() + " && " + x.Command
 		}
 	}
 	x.Cost = append([]string{}, m.costs.list[:min(len(m.costs.list), maxCosts)]...)
