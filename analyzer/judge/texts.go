@@ -164,11 +164,16 @@ func (s *sources) addSome(source packages.Texts, modules []string) (more bool) {
 		}
 		texts := map[string]string{}
 		for _, file := range files[top] {
-			texts[file] = read.Texts[file]
+			text, ok := read.Texts[file]
+			if !ok { // it stays unread, and is not requested again
+				t.left = 0
+				continue
+			}
+			texts[file] = text
 			delete(t.others, startup.ModuleOf(file))
 		}
 		s.addModules(texts)
-		more = true
+		more = more || len(texts) > 0
 	}
 	return more
 }

@@ -395,7 +395,7 @@ func distInfo(w pkgmeta.WheelName) string {
 type Packages map[string][]*Published
 
 // Published is a release with its Requires-Python ("" = any) and its Python sources by path, which
-// may be too many to read all of them.
+// may be too many to read all of them. One with the text "not served" is listed, and cannot be read.
 type Published struct {
 	packages.Release
 	RequiresPython string
@@ -544,6 +544,7 @@ func (p Packages) Texts(
 			case file != top+".py" && !strings.HasPrefix(file, top+"/"):
 			case x.Many && files == nil:
 				out.Others = append(out.Others, file)
+			case text == "not served\n":
 			case !x.Many || slices.Contains(files, file):
 				out.Texts[file] = text
 			}
