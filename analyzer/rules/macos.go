@@ -108,6 +108,10 @@ func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
 // bigSur is the first macOS whose tags have no minor version.
 const bigSur = 11
 
+// betweenTags reports whether no tag is for a version of macOS, but only for the one before and the
+// one after it.
+func betweenTags(v machoobj.Version) bool { return v>>16 >= bigSur && v>>8&0xff > 0 }
+
 // retagMacOS returns the fix that tags the wheel for a newer macOS; nil for an artifact without
 // tags.
 func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
@@ -116,7 +120,7 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	}
 	c, release := tagMacOS(p, since)
 	cost := "pip no longer installs it on macOS before " + release
-	if since>>16 >= bigSur && since>>8&0xff > 0 {
+	if betweenTags(since) {
 		cost += " (since macOS 11, tags have no minor version)"
 	}
 	c.Fix.Cost = []string{cost}
@@ -134,7 +138,7 @@ func tagMacOS(p *analyzer.Pass, oldest machoobj.Version) (c fix.Candidate, relea
 		}
 	}
 	const sequoia, tahoe = 15, 26
-	if major >= bigSur && minor > 0 {
+	if betweenTags(oldest) {
 		major, minor = major+1, 0
 	}
 	if major > sequoia && major < tahoe { // macOS 26 followed 15

@@ -106,10 +106,10 @@ func checkMinimumOS(p *analyzer.Pass) {
 				i.Name, inSlice(p, i.Name), built, claim, macOSName(p)),
 		}
 		if unread {
-			built = max(built, firstChained)
-			f.Severity, f.Version = analyzer.Error, built.String()
 			f.Headline = fmt.Sprintf("%s is built for macOS %v, with chained fixups, which dyld does not "+
 				"read before macOS %v", i.Name, built, firstChained)
+			built = max(built, firstChained)
+			f.Severity, f.Version = analyzer.Error, built.String()
 			f.Message = fmt.Sprintf("%s%s has chained fixups, which dyld reads since macOS %v, but %s%s. "+
 				"Before, it does not load: load command 0x80000034 is unknown", i.Name, inSlice(p, i.Name),
 				firstChained, claim, macOSName(p))
