@@ -484,14 +484,14 @@ func (p *fixPrinter) exit() error {
 }
 
 // exitAfter returns the error with the exit code for what is left after fixes: problems, or with
-// --only one of these causes that is not gone. What could not be read is no fault of a fix that
-// removed these causes: it was not read before either, and is printed.
+// --only one of these causes that is not gone. If these are gone, what is not known about the
+// packages of an artifact that was read is no failure: it was not known before either, and is printed.
 func exitAfter(r *analyzer.Report, problems bool, only []string, gone func(id string) bool) error {
 	if len(only) > 0 {
 		problems = slices.ContainsFunc(only, func(id string) bool { return !gone(id) })
 	}
 	switch {
-	case len(only) > 0 && !problems:
+	case len(only) > 0 && !problems && !slices.ContainsFunc(r.Unread, ofFile(r)):
 		return nil
 	case r.Outcome == analyzer.OutcomeError:
 		return exit{code: exitUsage}
@@ -499,6 +499,16 @@ func exitAfter(r *analyzer.Report, problems bool, only []string, gone func(id st
 		return exit{code: exitIncompatible}
 	}
 	return nil
+}
+
+// ofFile returns whether something that is not known is a file, or a part of one: not an artifact
+// that was read, whose packages are not known.
+func ofFile(r *analyzer.Report) func(analyzer.Unread) bool {
+	return func(u analyzer.Unread) bool {
+		return !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool {
+			return a.Path == u.Path && a.Objects > 0
+		})
+	}
 }
 
 // gone returns the causes that the fixes removed completely.

@@ -38,17 +38,24 @@ func TestExitOfCausesThatArePartlyFixed(t *testing.T) {
 
 // Of causes that were named, only these count; else what was not read is no success.
 func TestExitIfSomethingWasNotRead(t *testing.T) {
-	r := &analyzer.Report{Outcome: analyzer.OutcomeError}
+	r := &analyzer.Report{
+		Outcome: analyzer.OutcomeError, Artifacts: []analyzer.Artifact{{Path: "a.whl", Objects: 1}},
+	}
+	packages := []analyzer.Unread{{Path: "a.whl", Reason: "its requirements cannot be combined"}}
 	for _, c := range []struct {
-		only []string
-		gone bool
-		want int
+		only   []string
+		gone   bool
+		unread []analyzer.Unread
+		want   int
 	}{
-		{nil, true, exitUsage},
-		{[]string{"a"}, true, 0},
-		{[]string{"a"}, false, exitUsage},
+		{nil, true, packages, exitUsage},
+		{[]string{"a"}, true, packages, 0},
+		{[]string{"a"}, false, packages, exitUsage},
+		{[]string{"a"}, true, []analyzer.Unread{{Path: "b.whl"}}, exitUsage},
+		{[]string{"a"}, true, []analyzer.Unread{{Path: "a.whl/a.so"}}, exitUsage},
 	} {
 		got := 0
+		r.Unread = c.unread
 		err := exitAfter(r, false, c.only, func(string) bool { return c.gone })
 		if e := (exit{}); errors.As(err, &e) {
 			got = e.code
