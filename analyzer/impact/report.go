@@ -57,6 +57,9 @@ type LockFile struct {
 	Unread  string   `json:"unread,omitempty"` // why the file could not be read; "" if it could
 }
 
+// Partly reports whether some pins of the file are not known, so that there may be other dependents.
+func (f LockFile) Partly() bool { return f.Unread != "" || len(f.Unknown) > 0 }
+
 // LockPin is a line of a lock or requirements file.
 type LockPin struct {
 	Requirement string `json:"requirement"` // NAME==VERSION, as an index writes it

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/impact"
 )
 
@@ -230,6 +231,26 @@ func TestImpactOfKnownDependents(t *testing.T) {
 	} {
 		if code != exitIncompatible || !strings.Contains(out, s) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, s, out, errs)
+		}
+	}
+}
+
+// What some pins of a file are is not known, so a page does not say that nothing breaks.
+func TestImpactOfALockFileThatWasNotRead(t *testing.T) {
+	for _, c := range []struct {
+		file impact.LockFile
+		want analyzer.Verdict
+	}{
+		{impact.LockFile{Path: "uv.lock", Pins: 1}, analyzer.Compatible},
+		{impact.LockFile{Path: "uv.lock", Unread: "it is no TOML"}, analyzer.Unchecked},
+		{impact.LockFile{Path: "uv.lock", Unknown: []string{"mill==3.1"}}, analyzer.Unchecked},
+	} {
+		r := &impact.Report{
+			New: impact.ID{Name: "gear", Version: "2.0"}, Locks: []impact.LockFile{c.file},
+			Dependents: []impact.Entry{{Name: "calm", Version: "1.0", Verdict: impact.Works}},
+		}
+		if got := asReport(r).Verdict; got != c.want {
+			t.Errorf("%+v: %s, want %s", c.file, got, c.want)
 		}
 	}
 }

@@ -55,7 +55,7 @@ func asReport(r *impact.Report) *analyzer.Report {
 	switch {
 	case r.Summary.Breaks > 0:
 		out.Verdict = analyzer.Incompatible
-	case r.Summary.Undecided > 0:
+	case r.Summary.Undecided > 0 || slices.ContainsFunc(r.Locks, impact.LockFile.Partly):
 		out.Verdict = analyzer.Unchecked
 	case len(r.Dependents) == 0:
 		out.Verdict = analyzer.NotJudged
