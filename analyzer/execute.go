@@ -75,10 +75,10 @@ type planned struct {
 // attempt is the result of some fixes.
 type attempt struct {
 	Execution
-	cleared []int // by fix: how many findings of its cause are gone
-	with    []string
-	breaks  bool   // there are new problems
-	broken  string // the first of them; "" if it is no finding
+	cleared []int    // by fix: how many findings of its cause are gone
+	with    []string // what is left of the executor's with the fixes
+	breaks  bool     // there are new problems
+	broken  string   // the first of them; "" if it is no finding
 }
 
 // execute applies the fixes of the report's causes to the bytes of its wheels, and checks the

@@ -3,7 +3,9 @@ package packages
 import (
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -63,22 +65,23 @@ func (Embedded) KnownBad() []KnownBad { return knownBadList() }
 
 // KnownBadPair returns the entry about two releases, in this order; nil if there is none.
 func (Embedded) KnownBadPair(user, with ID) *KnownBad {
-	v, err := pkgmeta.ParseVersion(user.Version)
-	w, bad := pkgmeta.ParseVersion(with.Version)
-	if err != nil || bad != nil {
+	list := knownBadList()
+	i := slices.IndexFunc(list, func(k KnownBad) bool { return k.IsAbout(user, with) })
+	if i < 0 {
 		return nil
 	}
-	list := knownBadList()
-	for i := range list {
-		k := &list[i]
-		if k.Package != user.Name || k.With != with.Name {
-			continue
-		}
-		of, err := pkgmeta.ParseVersion(k.Version)
-		spec, bad := pkgmeta.ParseSpec(k.Bad)
-		if err == nil && bad == nil && of.Compare(v) == 0 && spec.Admits(w) {
-			return k
-		}
+	return &list[i]
+}
+
+// IsAbout reports whether an entry is about two releases, in this order. It is not if a version
+// cannot be parsed.
+func (k *KnownBad) IsAbout(user, with ID) bool {
+	if k.Package != user.Name || k.With != with.Name {
+		return false
 	}
-	return nil
+	version, err := pkgmeta.ParseVersion(k.Version)
+	u, noUser := pkgmeta.ParseVersion(user.Version)
+	w, noWith := pkgmeta.ParseVersion(with.Version)
+	bad, noSpec := pkgmeta.ParseSpec(k.Bad)
+	return errors.Join(err, noUser, noWith, noSpec) == nil && version.Compare(u) == 0 && bad.Admits(w)
 }

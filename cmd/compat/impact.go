@@ -189,7 +189,11 @@ func showImpact(ctx context.Context, env environment, f impactFlags, newPath str
 	if err != nil {
 		return err
 	}
-	wanted = union(wanted, locks.users)
+	for _, user := range locks.users {
+		if !slices.Contains(wanted, user) {
+			wanted = append(wanted, user)
+		}
+	}
 	known := ""
 	if len(f.dependents)+len(f.locks) == 0 {
 		if wanted, known, err = r.knownDependents(ctx, q); err != nil {

@@ -136,14 +136,3 @@ func normalized(pin string) string {
 	}
 	return pkgmeta.Normalize(name) + "==" + version
 }
-
-// union returns the entries of both lists, each once.
-func union(a, b []string) []string {
-	out := slices.Clone(a)
-	for _, x := range b {
-		if !slices.Contains(out, x) {
-			out = append(out, x)
-		}
-	}
-	return out
-}

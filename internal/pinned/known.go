@@ -17,17 +17,13 @@ func (e *Pinned) knownBad(r *analyzer.Report) (out []string) {
 		}
 	}
 	pins := e.releases()
-	history := packages.History()
-	seen := map[string]bool{}
-	for _, k := range history.KnownBad() {
-		user, with := pins[k.Package], pins[k.With]
-		known := history.KnownBadPair(user, with)
-		if known == nil || seen[known.ID()] || found[user.Name+" "+user.Version] {
+	for _, k := range packages.History().KnownBad() {
+		user := pins[k.Package]
+		if found[user.Name+" "+user.Version] || !k.IsAbout(user, pins[k.With]) {
 			continue
 		}
-		seen[known.ID()] = true
 		out = append(out, fmt.Sprintf("%s is known not to work with %s%s: %s; %s%s works",
-			user, known.With, known.Bad, known.Error, known.With, known.Works))
+			user, k.With, k.Bad, k.Error, k.With, k.Works))
 	}
 	return out
 }
