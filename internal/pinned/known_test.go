@@ -22,7 +22,8 @@ func TestKnownBadPairs(t *testing.T) {
 	r := analyzer.NewReport("")
 	got := strings.Join(bad.knownBad(r), "\n")
 	want := "palletjack==2.2.0 is known not to work with pyarrow>=16.1: ImportError: " +
-		"libarrow.so.1600: cannot open shared object file: No such file or directory; pyarrow==16.0.* works"
+		"libarrow.so.1600: cannot open shared object file: No such file or directory; " +
+		"pyarrow==16.0.* works"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -34,6 +34,7 @@ def on_page_markdown(markdown, page, config, files):
         if not target.exists():
             raise FileNotFoundError(f"{page.file.src_uri} links {target}, which does not exist")
         path = target.relative_to(root.parent)
-        return f"]({config.repo_url}/blob/{'v' + VERSION if RELEASED else 'main'}/{path}{found[2] or ''})"
+        at = "v" + VERSION if RELEASED else "main"
+        return f"]({config.repo_url}/blob/{at}/{path}{found[2] or ''})"
 
     return OUTSIDE.sub(link, markdown)

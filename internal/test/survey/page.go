@@ -90,8 +90,8 @@ func writePage(file string, results []string) error {
 		if r.Budget > 0 {
 			budget = fmt.Sprintf(" BUDGET=%d", r.Budget)
 		}
-		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s:\n  %d comparisons, %d objects opened, "+
-			"%d MB downloaded\n", r.Seed, budget, r.Date, r.System, len(r.Rows), objects, r.MB)
+		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s:\n  %d comparisons, "+
+			"%d objects opened, %d MB downloaded\n", r.Seed, budget, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
 	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | " +
 		"not known | not run |\n|---|---|---|---|---|---|---|---|\n")
