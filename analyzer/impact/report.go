@@ -57,7 +57,8 @@ type LockFile struct {
 	Unread  string   `json:"unread,omitempty"` // why the file could not be read; "" if it could
 }
 
-// Partly reports whether some pins of the file are not known, so that there may be other dependents.
+// Partly reports whether some pins of the file are not known, so that there may be other
+// dependents.
 func (f LockFile) Partly() bool { return f.Unread != "" || len(f.Unknown) > 0 }
 
 // LockPin is a line of a lock or requirements file.

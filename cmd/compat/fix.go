@@ -485,7 +485,8 @@ func (p *fixPrinter) exit() error {
 
 // exitAfter returns the error with the exit code for what is left after fixes: problems, or with
 // --only one of these causes that is not gone. If these are gone, what is not known about the
-// packages of an artifact that was read is no failure: it was not known before either, and is printed.
+// packages of an artifact that was read is no failure: it was not known before either, and is
+// printed.
 func exitAfter(r *analyzer.Report, problems bool, only []string, gone func(id string) bool) error {
 	if len(only) > 0 {
 		problems = slices.ContainsFunc(only, func(id string) bool { return !gone(id) })
