@@ -23,15 +23,19 @@ type Impact struct {
 
 // ImpactRow is a repository that uses a package of the build.
 type ImpactRow struct {
-	Repository string         // OWNER/NAME
-	URL        string         // "" = unknown
-	Package    string         // of the build, NAME VERSION
-	Wheel      string         // of the repository, NAME VERSION; "" = it only pins the package
-	Verdict    impact.Verdict // "" without Wheel
-	Reason     string         // a sentence without a period; "" if it works
-	Advice     string         // what its maintainers can do, without a period; "" = nothing
-	Pins       []ImpactPin
-	Accepted   *AcceptedMissing // nil = it is not accepted
+	Repository string // OWNER/NAME
+	URL        string // "" = unknown
+	Package    string // of the build, NAME VERSION
+	Wheel      string // NAME VERSION of what uses it; "" = the repository only pins the package
+	// Files are the lock files that pin Wheel; nil = the repository builds it.
+	Files []string
+	// Builder is the repository of the installation that builds what Files pin; "" = unknown.
+	Builder  string
+	Verdict  impact.Verdict // "" without Wheel
+	Reason   string         // a sentence without a period; "" if it works
+	Advice   string         // what its maintainers can do, without a period; "" = nothing
+	Pins     []ImpactPin
+	Accepted *AcceptedMissing // nil = it is not accepted
 }
 
 // ImpactPin is a lock file that pins the package.
@@ -174,17 +178,19 @@ func (r *ImpactRow) line() string {
 	case r.Wheel == "" && r.Verdict == "":
 		text += " keeps the version that it pins, until that changes"
 	case r.Verdict == impact.Breaks && r.Accepted == nil:
-		text = "- **" + linkedName(r.Repository, r.URL) + " breaks**: " + mdsafe.Code(r.Wheel, maxShown) +
-			": " + reason
+		text = "- **" + linkedName(r.Repository, r.URL) + " breaks**: " + r.user() + ": " + reason
 	case r.Verdict == impact.Breaks:
-		text += " breaks, accepted: " + mdsafe.Code(r.Wheel, maxShown) + ": " + reason
+		text += " breaks, accepted: " + r.user() + ": " + reason
 	case r.Verdict == impact.Excluded:
-		text += " excludes it: " + mdsafe.Code(r.Wheel, maxShown) + ": " + reason
+		text += " excludes it: " + r.user() + ": " + reason
 	case r.Verdict == impact.Undecided:
-		text += " is undecided: " + mdsafe.Code(r.Wheel, maxShown) + ": " + reason
+		text += " is undecided: " + r.user() + ": " + reason
 	default:
-		text += " works: " + mdsafe.Code(r.Wheel, maxShown) + " with " +
-			mdsafe.Code(r.Package, maxShown)
+		text += " works: " + r.user()
+		if len(r.Files) > 0 {
+			text += ","
+		}
+		text += " with " + mdsafe.Code(r.Package, maxShown)
 		if reason != "" {
 			text += ": " + reason
 		}
@@ -203,6 +209,26 @@ func (r *ImpactRow) line() string {
 		text += " There: " + mdsafe.Prose(r.Advice) + "."
 	}
 	return text + "\n"
+}
+
+// user names what uses the package, and where it is from.
+func (r *ImpactRow) user() string {
+	text := mdsafe.Code(r.Wheel, maxShown)
+	if len(r.Files) == 0 {
+		return text
+	}
+	var files []string
+	for _, f := range r.Files[:min(len(r.Files), maxImpactPins)] {
+		files = append(files, mdsafe.Code(f, maxShown))
+	}
+	text += ", pinned in " + strings.Join(files, ", ")
+	if n := len(r.Files) - maxImpactPins; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	if r.Builder != "" {
+		text += " and built by " + mdsafe.Code(r.Builder, maxShown)
+	}
+	return text
 }
 
 // pinList names lock files with the version that each pins.

@@ -21,11 +21,13 @@ func TestWithImpact(t *testing.T) {
 		{Repository: "acme/saw", URL: "https://github.test/)x(", Package: "gear 2.0", Wheel: "saw " + hostile,
 			Verdict: impact.Works},
 		{Repository: "acme/lock", Pins: []ImpactPin{{hostile, "1"}, {"b", "1"}, {"c", "1"}, {"d", "1"}}},
+		{Repository: "acme/farm", Package: "gear 2.0", Wheel: "saw 1", Verdict: impact.Works,
+			Files: []string{hostile, "b", "c", "d"}, Builder: "acme/" + hostile},
 	}}
 	got := WithImpact(check, i)
 	if got.Conclusion != "failure" || got.Clean || !got.Create ||
 		!strings.HasPrefix(got.Title, "acme/mill breaks: ") ||
-		!strings.Contains(got.Summary, "3 other repositories") ||
+		!strings.Contains(got.Summary, "4 other repositories") ||
 		!strings.Contains(got.Summary, "and 1 more") {
 		t.Errorf("%+v", got)
 	}

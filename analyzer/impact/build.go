@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -224,26 +225,43 @@ var systems = []string{"debian13", "alpine3.20"}
 // install returns where a dependent with these tags can be installed together with the package, and
 // the build of the package for it; nil if there is none. The newest interpreter is taken first.
 func (p *built) install(tags []pkgmeta.Tag) (on packages.Target, system string, _ *Release) {
-	for _, system := range systems {
-		for _, arch := range arches(tags) {
-			s, err := platform.Named(system, arch)
-			if err != nil {
-				continue
-			}
-			pythons := packages.Interpreters("")
-			slices.Reverse(pythons)
-			for _, python := range pythons {
-				on := packages.On(s, python)
-				if !rated(tags, on) {
+	for system, on := range places(tags) {
+		if r := best(p.new, on); r != nil {
+			return on, system, r
+		}
+	}
+	return on, "", nil
+}
+
+// Targets returns where wheels with these tags are installed, in the order in which Build.Judge
+// searches a place for a dependent of such a wheel: x86_64 and the newest interpreter first.
+func Targets(tags []pkgmeta.Tag) (out []packages.Target) {
+	for _, on := range places(tags) {
+		out = append(out, on)
+	}
+	return out
+}
+
+// places returns the systems on which a wheel with these tags is installed, and the targets there.
+func places(tags []pkgmeta.Tag) iter.Seq2[string, packages.Target] {
+	return func(yield func(string, packages.Target) bool) {
+		for _, system := range systems {
+			for _, arch := range arches(tags) {
+				s, err := platform.Named(system, arch)
+				if err != nil {
 					continue
 				}
-				if r := best(p.new, on); r != nil {
-					return on, system, r
+				pythons := packages.Interpreters("")
+				slices.Reverse(pythons)
+				for _, python := range pythons {
+					on := packages.On(s, python)
+					if rated(tags, on) && !yield(system, on) {
+						return
+					}
 				}
 			}
 		}
 	}
-	return on, "", nil
 }
 
 // arches returns the architectures of tags, x86_64 first.

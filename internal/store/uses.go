@@ -32,8 +32,12 @@ type Uses struct {
 type Notice struct {
 	Package string `json:"package"`
 	Version string `json:"version"` // of the release
-	Wheel   string `json:"wheel"`   // SHA-256 of the wheel that breaks
-	Text    string `json:"text"`    // a sentence without a period
+	Wheel   string `json:"wheel"`   // SHA-256 of the wheel that breaks, "" with Pin
+	// Pin is the release, NAME==VERSION, that breaks and that lock files pin.
+	Pin string `json:"pin,omitempty"`
+	// Builder is the repository of which a wheel stands for Pin; 0 = it was read from the index.
+	Builder int64  `json:"builder,omitempty"`
+	Text    string `json:"text"` // a sentence without a period
 	// Repository has the release.
 	Repository int64  `json:"repository"`
 	Tag        string `json:"tag"`
@@ -361,4 +365,19 @@ func (u *Uses) Pinned(name string) (files, versions []string) {
 		}
 	}
 	return files, versions
+}
+
+// PinsOf returns the pins of some packages, by the path of the lock file; nil if there are none.
+func (u *Uses) PinsOf(names []string) (pins map[string][]string) {
+	for file, all := range u.Pins {
+		for _, pin := range all {
+			if name, _, _ := strings.Cut(pin, "=="); slices.Contains(names, name) {
+				if pins == nil {
+					pins = map[string][]string{}
+				}
+				pins[file] = append(pins[file], pin)
+			}
+		}
+	}
+	return pins
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"os"
 	"path"
@@ -33,6 +34,17 @@ const (
 type dependent struct {
 	store.Uses
 	wheels []impact.Uses // those that may use it
+	// pinned are releases that its lock files pin and that use it, with the files.
+	pinned map[pinnedRelease][]string
+}
+
+// answers are what becomes of dependents with a build.
+type answers struct {
+	wheels [][]impact.Answer // of those that a dependent builds, by dependent
+	pinned map[pinnedRelease][]impact.Answer
+	unread map[pinnedRelease]string // why a pinned release was not checked
+	// unchecked is why there are none of some wheels; "" = what is stored of these is gone.
+	unchecked string
 }
 
 // impacts returns what the artifacts of the subject do to other repositories of the installation,
@@ -51,12 +63,12 @@ func (r *round) impacts(
 	if err != nil || len(users) == 0 {
 		return out, err
 	}
-	answers, unchecked, err := r.judgeBuild(ctx, a, users)
+	found, err := r.judgeBuild(ctx, a, users, report)
 	if err != nil {
 		return nil, err
 	}
 	if r.subject.release && !r.subject.draft {
-		if err := r.notify(ctx, users, answers); err != nil {
+		if err := r.notify(ctx, users, found); err != nil {
 			return nil, err
 		}
 	}
@@ -64,14 +76,20 @@ func (r *round) impacts(
 	if err != nil {
 		return nil, err
 	}
-	out.Unchecked = unchecked
+	out.Unchecked = found.unchecked
 	own := r.set.Impact.Repositories
+	seen := map[int64]string{} // names of those that every reader may see
+	for _, u := range users {
+		if is, there := all[u.Repository]; there && sees(all[r.repo.ID], is, own, u.With) {
+			seen[u.Repository] = is.FullName()
+		}
+	}
 	for n, u := range users {
-		is, there := all[u.Repository]
-		if !there || !sees(all[r.repo.ID], is, own, u.With) {
+		if seen[u.Repository] == "" {
 			continue
 		}
-		rows := rows(&u, answers[n], report, unchecked)
+		is := all[u.Repository]
+		rows := found.rows(n, &u, report, seen)
 		for i := range rows {
 			rows[i].Repository, rows[i].URL = is.FullName(), is.URL
 			rows[i].Accepted = r.acceptedImpact(&rows[i])
@@ -102,7 +120,7 @@ func built(report *analyzer.Report) (names []string) {
 }
 
 // dependents returns the other repositories of the installation that pin or require a package of
-// the report, or may use one of its libraries.
+// the report, may use one of its libraries, or pin a release that does.
 func (r *round) dependents(
 	ctx context.Context,
 	report *analyzer.Report,
@@ -118,26 +136,36 @@ func (r *round) dependents(
 		return nil, err
 	}
 	names := built(report)
-	for _, id := range ids {
-		if id == r.repo.ID {
-			continue
-		}
-		uses, err := r.Store.Uses(ctx, installation, id)
-		if err != nil {
-			return nil, err
-		}
-		d := dependent{Uses: uses}
-		for _, w := range uses.Wheels {
-			if !slices.Contains(names, w.Name) && mayUse(&w, names) {
-				d.wheels = append(d.wheels, w)
+	wheels := map[int64][]impact.Uses{}
+	pins := newPinners(names)
+	// All wheels are known before the pins are looked at, because lock files may pin what another
+	// repository builds. What all repositories use is not held in memory.
+	for _, look := range []func(u *store.Uses){
+		func(u *store.Uses) {
+			for _, w := range u.Wheels {
+				if !slices.Contains(names, w.Name) && mayUse(&w, names) {
+					wheels[u.Repository] = append(wheels[u.Repository], w)
+					pins.build(u.Repository, &w)
+				}
 			}
-		}
-		pins := slices.ContainsFunc(names, func(name string) bool {
-			files, _ := uses.Pinned(name)
-			return len(files) > 0
-		})
-		if pins || len(d.wheels) > 0 {
-			out = append(out, d)
+		},
+		func(u *store.Uses) {
+			d := dependent{Uses: *u, wheels: wheels[u.Repository], pinned: pins.of(u)}
+			d.Pins = u.PinsOf(names)
+			if len(d.Pins)+len(d.wheels)+len(d.pinned) > 0 {
+				out = append(out, d)
+			}
+		},
+	} {
+		for _, id := range ids {
+			if id == r.repo.ID {
+				continue
+			}
+			u, err := r.Store.Uses(ctx, installation, id)
+			if err != nil {
+				return nil, err
+			}
+			look(&u)
 		}
 	}
 	return out, nil
@@ -154,51 +182,70 @@ func mayUse(w *impact.Uses, names []string) bool {
 		})
 }
 
-// judgeBuild judges the wheels of dependents with the artifacts of the subject. The answers are in
-// the order of the dependents. unchecked is why there are none; "" = there are.
+// judgeBuild judges the wheels of dependents, and the releases that they pin, with the artifacts of
+// the subject.
 func (r *round) judgeBuild(
 	ctx context.Context,
 	a *analysis,
 	users []dependent,
-) (answers [][]impact.Answer, unchecked string, _ error) {
-	answers = make([][]impact.Answer, len(users))
+	report *analyzer.Report,
+) (*answers, error) {
+	out := &answers{
+		wheels: make([][]impact.Answer, len(users)), pinned: map[pinnedRelease][]impact.Answer{},
+	}
 	b := &impact.Build{Options: analyzer.Options{
 		NoIndex: true, Version: r.Version, Scratch: r.Scratch,
 	}}
 	dir, err := os.MkdirTemp(r.Config.Data, sandbox.Folder+"*")
 	if err != nil {
-		return nil, "", fmt.Errorf("write what others use: %w", err)
+		return nil, fmt.Errorf("write what others use: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	var of []int // the dependent of each wheel
+	var keep []func(impact.Answer) // by dependent of the build
 	for n, u := range users {
 		for _, w := range u.wheels {
-			if len(of) == maxDependents {
-				unchecked = fmt.Sprintf("only %d of them are checked", maxDependents)
+			if len(keep) == maxDependents {
+				out.unchecked = fmt.Sprintf("only %d of them are checked", maxDependents)
 				break
 			}
-			in, err := r.stored(ctx, dir, len(of), u.Repository, &w)
+			in, err := r.stored(ctx, dir, len(keep), u.Repository, &w)
 			if err != nil {
-				return nil, "", err
+				return nil, err
 			}
 			if in == nil {
 				continue
 			}
 			defer in.Content.(*os.File).Close()
-			b.Dependents, of = append(b.Dependents, *in), append(of, n)
+			b.Dependents = append(b.Dependents, *in)
+			id, _ := releaseID(w.Name + "==" + w.Version)
+			pinned := pinnedRelease{id, u.Repository}
+			keep = append(keep, func(a impact.Answer) {
+				out.wheels[n] = append(out.wheels[n], a)
+				out.pinned[pinned] = append(out.pinned[pinned], a)
+			})
 		}
 	}
-	if len(of) == 0 {
-		return answers, unchecked, nil
+	fromIndex, err := r.readPinned(ctx, dir, users, report)
+	defer fromIndex.Close()
+	if err != nil {
+		return nil, err
+	}
+	out.unread = fromIndex.unread
+	for p, in := range fromIndex.wheels {
+		b.Dependents = append(b.Dependents, in)
+		keep = append(keep, func(a impact.Answer) { out.pinned[p] = append(out.pinned[p], a) })
+	}
+	if len(keep) == 0 {
+		return out, nil
 	}
 	head, err := a.download(ctx, r.found)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer head.Close()
 	inputs, closeHead, err := open(head)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer closeHead()
 	b.New = inputs
@@ -206,13 +253,13 @@ func (r *round) judgeBuild(
 		base, closeBase, err := a.baseInputs(ctx, r.set.Repository, r.found, r.subject.compare)
 		defer closeBase()
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		b.Old = base
 	}
 	release, err := r.slot(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer release()
 	limited, cancel := context.WithTimeout(ctx, impactTime)
@@ -221,20 +268,21 @@ func (r *round) judgeBuild(
 	var failure *sandbox.Failure
 	switch {
 	case ctx.Err() != nil:
-		return nil, "", ctx.Err()
+		return nil, ctx.Err()
 	case limited.Err() != nil:
-		return answers, fmt.Sprintf("that takes longer than %s", impactTime), nil
+		out.unchecked = fmt.Sprintf("that takes longer than %s", impactTime)
 	case errors.As(err, &failure):
 		a.attempt.Log.Warn("the wheels of other repositories could not be checked",
 			"reason", failure.Reason, "detail", failure.Detail)
-		return answers, failure.Reason, nil
+		out.unchecked = failure.Reason
 	case err != nil:
-		return answers, "the artifacts could not be read", nil
+		out.unchecked = "the artifacts could not be read"
+	default:
+		for _, x := range all {
+			keep[x.Dependent](x)
+		}
 	}
-	for _, x := range all {
-		answers[of[x.Dependent]] = append(answers[of[x.Dependent]], x)
-	}
-	return answers, unchecked, nil
+	return out, nil
 }
 
 // stored opens what is stored of a wheel, as a file in dir; nil = it is not stored any more.
@@ -257,11 +305,11 @@ func (r *round) stored(
 	}, nil
 }
 
-// rows returns what the section says of a repository: a row for each of its wheels that uses a
-// package of the build, or one with its pins. unchecked is why there are no answers for some
-// wheels; "" = what is stored of these is gone.
-func rows(
-	u *dependent, answers []impact.Answer, report *analyzer.Report, unchecked string,
+// rows returns what the section says of a dependent, by its number: a row for each of its wheels
+// and of the releases that it pins that uses a package of the build, or one with its pins. seen are
+// the names of the repositories of which results may be shown.
+func (as *answers) rows(
+	n int, u *dependent, report *analyzer.Report, seen map[int64]string,
 ) (out []comment.ImpactRow) {
 	names := built(report)
 	pinned := map[string][]comment.ImpactPin{}
@@ -271,21 +319,15 @@ func rows(
 			pinned[name] = append(pinned[name], comment.ImpactPin{File: file, Version: versions[i]})
 		}
 	}
-	answered := map[string]bool{}
-	for _, a := range answers {
-		answered[a.Wheel] = true
-		row := comment.ImpactRow{
-			Package: strings.TrimSpace(a.New.Name + " " + a.New.Version),
-			Wheel:   a.Name + " " + a.Version, Verdict: a.Verdict, Reason: a.Reason,
-			Pins: pinned[pkgmeta.Normalize(a.New.Name)],
-		}
-		for _, f := range a.Fixes {
-			if f.Who == "dependent" {
-				row.Advice = f.What
-			}
-		}
+	shown := map[string]bool{} // names of which the pins are shown
+	add := func(row comment.ImpactRow, name string) {
+		row.Pins, shown[name] = pinned[name], true
 		out = append(out, row)
-		delete(pinned, pkgmeta.Normalize(a.New.Name))
+	}
+	answered := map[string]bool{}
+	for _, a := range as.wheels[n] {
+		answered[a.Wheel] = true
+		add(answerRow(&a, "dependent"), pkgmeta.Normalize(a.New.Name))
 	}
 	for _, w := range u.wheels {
 		at := slices.IndexFunc(names, func(name string) bool {
@@ -294,18 +336,47 @@ func rows(
 		if answered[w.Wheel] || at < 0 {
 			continue
 		}
-		out = append(out, comment.ImpactRow{
+		add(comment.ImpactRow{
 			Package: names[at], Wheel: w.Name + " " + w.Version, Verdict: impact.Undecided,
-			Reason: cmp.Or(unchecked, "what is stored of it is gone"), Pins: pinned[names[at]],
-		})
-		delete(pinned, names[at])
+			Reason: cmp.Or(as.unchecked, "what is stored of it is gone"),
+		}, names[at])
+	}
+	for _, p := range slices.SortedFunc(maps.Keys(u.pinned), pinnedRelease.compare) {
+		if p.Builder != 0 && seen[p.Builder] == "" {
+			continue
+		}
+		for _, a := range as.pinned[p] {
+			row := answerRow(&a, "user")
+			row.Files, row.Builder = u.pinned[p], seen[p.Builder]
+			add(row, pkgmeta.Normalize(a.New.Name))
+		}
+		if why := cmp.Or(as.unread[p], as.unchecked); len(as.pinned[p]) == 0 && why != "" {
+			out = append(out, comment.ImpactRow{
+				Wheel: p.Name + " " + p.Version, Verdict: impact.Undecided, Reason: why,
+				Files: u.pinned[p], Builder: seen[p.Builder],
+			})
+		}
 	}
 	for _, name := range names {
-		if pins := pinned[name]; len(pins) > 0 {
+		if pins := pinned[name]; len(pins) > 0 && !shown[name] {
 			out = append(out, comment.ImpactRow{Package: name, Pins: pins})
 		}
 	}
 	return out
+}
+
+// answerRow returns the row of an answer, with the advice for one of those that Fix.Who names.
+func answerRow(a *impact.Answer, who string) comment.ImpactRow {
+	row := comment.ImpactRow{
+		Package: strings.TrimSpace(a.New.Name + " " + a.New.Version),
+		Wheel:   a.Name + " " + a.Version, Verdict: a.Verdict, Reason: a.Reason,
+	}
+	for _, f := range a.Fixes {
+		if f.Who == who {
+			row.Advice = f.What
+		}
+	}
+	return row
 }
 
 // acceptedImpact returns the acceptance of a repository that breaks; nil = there is none.
@@ -334,24 +405,37 @@ func (r *round) acceptedImpact(row *comment.ImpactRow) *comment.AcceptedMissing 
 
 // notify stores what a release breaks in other repositories, and removes what the release before it
 // did.
-func (r *round) notify(ctx context.Context, users []dependent, answers [][]impact.Answer) error {
+func (r *round) notify(ctx context.Context, users []dependent, found *answers) error {
 	installation := r.attempt.Job.Installation
 	for n, u := range users {
 		byPackage := map[string][]store.Notice{}
-		for _, a := range answers[n] {
+		add := func(a *impact.Answer, notice store.Notice) {
 			name := pkgmeta.Normalize(a.New.Name)
-			at := slices.IndexFunc(u.wheels, func(w impact.Uses) bool { return w.Wheel == a.Wheel })
 			if byPackage[name] == nil {
 				byPackage[name] = []store.Notice{} // removes those of the release before
 			}
-			if a.Verdict != impact.Breaks || at < 0 {
-				continue
+			if a.Verdict != impact.Breaks {
+				return
 			}
-			byPackage[name] = append(byPackage[name], store.Notice{
-				Package: name, Version: a.New.Version, Wheel: u.wheels[at].SHA256,
-				Text:       fmt.Sprintf("%s %s: %s", a.New.Name, a.New.Version, a.Reason),
-				Repository: r.repo.ID, Tag: r.subject.tag,
-			})
+			notice.Package, notice.Version = name, a.New.Version
+			notice.Repository, notice.Tag = r.repo.ID, r.subject.tag
+			notice.Text = fmt.Sprintf("%s %s: %s", a.New.Name, a.New.Version, a.Reason)
+			if notice.Pin != "" {
+				notice.Text = fmt.Sprintf("%s %s: %s %s: %s", a.New.Name, a.New.Version, a.Name, a.Version,
+					a.Reason)
+			}
+			byPackage[name] = append(byPackage[name], notice)
+		}
+		for _, a := range found.wheels[n] {
+			at := slices.IndexFunc(u.wheels, func(w impact.Uses) bool { return w.Wheel == a.Wheel })
+			if at >= 0 {
+				add(&a, store.Notice{Wheel: u.wheels[at].SHA256})
+			}
+		}
+		for _, p := range slices.SortedFunc(maps.Keys(u.pinned), pinnedRelease.compare) {
+			for _, a := range found.pinned[p] {
+				add(&a, store.Notice{Pin: p.String(), Builder: p.Builder})
+			}
 		}
 		for name, notices := range byPackage {
 			err := r.Store.PutNotices(ctx, installation, u.Repository, name, notices...)
@@ -364,7 +448,8 @@ func (r *round) notify(ctx context.Context, users []dependent, answers [][]impac
 }
 
 // notices returns the releases of other repositories with which the wheels of the default branch of
-// this one do not work, as far as the readers of this repository may see them.
+// this one, or what its lock files pin, do not work, as far as the readers of this repository may
+// see them.
 func (c *check) notices(
 	ctx context.Context, set repository.Configuration,
 ) (*comment.Impact, error) {
@@ -382,16 +467,23 @@ func (c *check) notices(
 	if err != nil {
 		return nil, err
 	}
+	visible := func(id int64) (bool, error) {
+		from, there := repos[id]
+		other, err := c.Store.Uses(ctx, installation, id)
+		return there && sees(repos[c.repo.ID], from, set.Impact.Repositories, other.With), err
+	}
 	for _, n := range all {
-		from, there := repos[n.Repository]
-		other, err := c.Store.Uses(ctx, installation, n.Repository)
+		ok, err := visible(n.Repository)
+		if ok && err == nil && n.Builder != 0 {
+			ok, err = visible(n.Builder)
+		}
 		if err != nil {
 			return nil, err
 		}
-		if !there || !sees(repos[c.repo.ID], from, set.Impact.Repositories, other.With) ||
-			!slices.ContainsFunc(own.Wheels, func(w impact.Uses) bool { return w.SHA256 == n.Wheel }) {
+		if !ok || !uses(&own, &n) {
 			continue
 		}
+		from := repos[n.Repository]
 		notice := comment.ImpactNotice{Repository: from.FullName(), Text: n.Text}
 		if from.URL != "" {
 			notice.URL = from.URL + "/releases/tag/" + url.PathEscape(n.Tag)
@@ -403,4 +495,20 @@ func (c *check) notices(
 		out.Notices = append(out.Notices, notice)
 	}
 	return out, nil
+}
+
+// uses reports whether a repository still has the wheel, or the pin, that a notice is about.
+func uses(u *store.Uses, n *store.Notice) bool {
+	if n.Pin == "" {
+		return slices.ContainsFunc(u.Wheels, func(w impact.Uses) bool { return w.SHA256 == n.Wheel })
+	}
+	for _, pins := range u.Pins {
+		if slices.ContainsFunc(pins, func(pin string) bool {
+			id, ok := releaseID(pin)
+			return ok && id.String() == n.Pin
+		}) {
+			return true
+		}
+	}
+	return false
 }

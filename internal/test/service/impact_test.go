@@ -19,7 +19,7 @@ import (
 const users = 500
 
 // TestImpactOnManyRepositories checks a build that 500 repositories of the installation use, of which
-// every tenth breaks. GitHub lists 100 repositories in a call.
+// every tenth breaks, and so does what the next one pins. GitHub lists 100 repositories in a call.
 func TestImpactOnManyRepositories(t *testing.T) {
 	s := start(t, time.Hour, still)
 	st := &store.Store{Queue: s.queue, Log: slog.New(slog.DiscardHandler), Now: time.Now}
@@ -49,7 +49,9 @@ func TestImpactOnManyRepositories(t *testing.T) {
 			pins = append(pins, fmt.Sprintf("package-%d==1.0", i))
 		}
 		err = st.UpdateUses(t.Context(), s.inst.ID, r.ID, func(u *store.Uses) bool {
-			u.Wheels, u.Pins = uses, map[string][]string{"uv.lock": append(pins, "gear==1.0")}
+			u.Wheels, u.Pins = uses, map[string][]string{
+				"uv.lock": append(pins, "gear==1.0", fmt.Sprintf("user%d==1.0", (n+users-1)%users)),
+			}
 			return true
 		})
 		if err != nil {
@@ -77,8 +79,8 @@ func TestImpactOnManyRepositories(t *testing.T) {
 	}
 	k, told := check()
 	s.want(k, "success")
-	for _, want := range []string{"500 other repositories of this installation use", "**50 break**",
-		"acme/user490](", "and "} {
+	for _, want := range []string{"500 other repositories of this installation use", "**100 break**",
+		"acme/user100](", "`user0 1.0`, pinned in `uv.lock` and built by `acme/user0`", "and "} {
 		if !strings.Contains(k.Summary, want) {
 			t.Errorf("the summary lacks %q:\n%.3000s", want, k.Summary)
 		}

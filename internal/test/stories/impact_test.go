@@ -75,20 +75,24 @@ func TestUsedInThisOrganisation(t *testing.T) {
 	calm := s.neighbour(s.inst, cases.UserOfGear("calm", "1.0", "gear", "stop"))
 	s.neighbour(s.inst, cases.UserOfGear("late", "1.0", "gear<2", "spin"))
 	lock := s.gh.NewRepo(s.inst, "deploy", map[string]string{"README.md": "x"})
+	farm := s.gh.NewRepo(s.inst, "farm", map[string]string{"README.md": "x"})
 	s.gh.NewRepo(s.inst, "empty", map[string]string{"README.md": "x"}) // without artifacts
-	s.pins(lock, map[string]string{"prod/requirements.txt": "gear==1.0\nmill==3.1\n"})
+	s.pins(lock, map[string]string{"prod/requirements.txt": "gear==1.0\nmill==3.0\n"})
+	s.pins(farm, map[string]string{"uv/requirements.txt": "Mill==3.1\n"})
 	s.pins(mill, map[string]string{"requirements.txt": "gear==1.0\n"})
 	s.analyzed(mill, calm)
 	_, k := s.rotates()
 	s.want(k, "success") // a note does not fail the check
 	text := shown(k)
-	s.says(text, used, "4 other repositories of this installation use", "1 breaks",
+	s.says(text, used, "5 other repositories of this installation use", "2 break",
 		"acme/mill](https://github.test/acme/mill) breaks", "mill 3.1",
 		"imports spin, which gear 2.0 no longer exports", "Pinned: 1.0 in requirements.txt",
 		"Require gear<2.0", "acme/calm](https://github.test/acme/calm) works",
 		"acme/late](https://github.test/acme/late) excludes it",
 		"acme/deploy](https://github.test/acme/deploy) keeps the version", "1.0 in prod/requirements.txt",
-		"breaks acme/mill")
+		"acme/farm](https://github.test/acme/farm) breaks**: mill 3.1, pinned in "+
+			"uv/requirements.txt and built by acme/mill: ", "There: Install gear<2.0",
+		"breaks acme/farm")
 	if strings.Contains(text, "acme/empty") {
 		t.Error(text)
 	}
@@ -176,6 +180,117 @@ func TestImpactOfPrivateRepositories(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// arrow is a package that the built-in list has a dependent of, palletjack.
+func arrow(version string, exports ...string) cases.Wheel {
+	w := cases.Gear(version, exports...)
+	w.Name = "pyarrow"
+	return w
+}
+
+// TestImpactThroughPins has repositories that pin releases of the index which use the package. Only
+// names of the built-in list are looked up, each release once, and what not every reader may see is
+// not shown.
+func TestImpactThroughPins(t *testing.T) {
+	hidden := cases.UserOfGear("hidden", "1.0", "pyarrow", "spin")
+	x := index(t, cases.UserOfGear("palletjack", "90.1", "pyarrow>=1", "spin"),
+		cases.UserOfGear("palletjack", "90.2", "pyarrow>=1", "stop"),
+		cases.UserOfGear("palletjack", "90.3", "pyarrow<2", "spin"), hidden)
+	s := tell(t, world{env: map[string]string{"PIP_INDEX_URL": x.url}})
+	s.Configure("impact: {fail_on: error}\n", arrow("1.0", "stop", "spin"))
+	for name, file := range map[string]string{
+		"broken": "palletjack==90.1\npyarrow==1.0\nhidden==1.0\n",
+		"again":  "PalletJack==90.1\n",
+		"fine":   "palletjack==90.2\npyarrow==1.0\n",
+		"bound":  "palletjack==90.3\n",
+		"lost":   "palletjack==90.4\n",
+		"other":  "hidden==1.0\n",
+		"secret": "palletjack==90.1\n",
+	} {
+		r := s.gh.NewRepo(s.inst, name, map[string]string{"README.md": "x"})
+		s.gh.Do(func() { r.Private = name == "secret" })
+		s.pins(r, map[string]string{"requirements.txt": file})
+	}
+	// A private repository builds what a public one pins.
+	den := s.gh.NewRepo(s.inst, "den", map[string]string{".github/workflows/wheels.yml": workflow})
+	s.gh.Do(func() { den.Private = true })
+	s.uploads(den, hidden)
+	s.analyzed(den)
+	p := s.Open()
+	s.Finish(p, wheels(arrow("2.0", "stop")))
+	k := s.Concluded(p.HeadSHA)
+	s.want(k, "failure")
+	text := shown(k)
+	s.says(text, used, "5 other repositories of this installation use", "2 break",
+		"acme/broken](https://github.test/acme/broken) breaks**: palletjack 90.1, pinned in "+
+			"requirements.txt: ", "imports spin, which pyarrow 2.0 no longer exports. Pinned: 1.0 in",
+		"There: Install pyarrow<2.0", "acme/again](https://github.test/acme/again) breaks**",
+		"acme/fine](https://github.test/acme/fine) works: palletjack 90.2, pinned in "+
+			"requirements.txt, with pyarrow 2.0",
+		"acme/bound](https://github.test/acme/bound) excludes it: palletjack 90.3, pinned in",
+		"acme/lost](https://github.test/acme/lost) is undecided: palletjack 90.4")
+	for _, name := range []string{"secret", "hidden", "den", "acme/other"} {
+		if strings.Contains(text, name) {
+			t.Errorf("%s is shown:\n%s", name, text)
+		}
+	}
+	for _, page := range x.asked("/simple/") {
+		if page != "/simple/palletjack/" && page != "/simple/pyarrow/" {
+			t.Errorf("%s was requested from the index", page)
+		}
+	}
+	two, one := x.asked("/files/palletjack-90.1"), x.asked("/files/palletjack-90.2")
+	if len(one) == 0 || len(two) != len(one) {
+		t.Errorf("what two repositories pin was read with the requests %q, and what one pins with %q",
+			two, one)
+	}
+	for _, name := range []string{"broken", "again"} {
+		before := s.Verdicts(p.HeadSHA)
+		s.Say(p.Number, "maintainer", "/compat accept acme/"+name+" because it is retired")
+		k = s.Again(p.HeadSHA, before)
+	}
+	s.want(k, "success")
+	s.says(shown(k), "acme/broken", "breaks, accepted: palletjack 90.1")
+}
+
+// TestReleaseBreaksAPin has a repository that pins what a release breaks. Its reviews say so until
+// the pin is another one.
+func TestReleaseBreaksAPin(t *testing.T) {
+	x := index(t, cases.UserOfGear("palletjack", "90.1", "pyarrow>=1", "spin"),
+		cases.UserOfGear("palletjack", "90.2", "pyarrow>=1", "stop"))
+	s := tell(t, world{env: map[string]string{"PIP_INDEX_URL": x.url}})
+	s.Configure("", arrow("1.0", "stop", "spin"))
+	deploy := s.gh.NewRepo(s.inst, "deploy", map[string]string{"README.md": "x"})
+	s.pins(deploy, map[string]string{"requirements.txt": "palletjack==90.1\npyarrow==1.0\n"})
+	s.Free()
+	s.publishedBefore(asset(arrow("1.0", "stop", "spin")))
+	_, sha := s.publish(asset(arrow("1.1.0", "stop")))
+	s.says(shown(s.Concluded(sha)), used, "acme/deploy", "breaks**: palletjack 90.1")
+	review := func(branch string) string {
+		t.Helper()
+		p := s.gh.OpenPull(deploy, deploy, branch, s.gh.User("maintainer"),
+			map[string]string{branch: "x"})
+		s.Send("pull_request", s.gh.PullEvent(p, "opened"))
+		var k githubtest.Check
+		eventually(s, func() string {
+			for _, k = range s.gh.Checks(deploy, p.HeadSHA) {
+				if k.Status == "completed" {
+					return ""
+				}
+			}
+			return "not concluded"
+		})
+		return shown(k)
+	}
+	s.says(review("one.md"), "Releases that this repository does not work with",
+		"pyarrow 1.1.0: palletjack 90.1: ", "imports spin, which pyarrow 1.1.0 no longer exports",
+		"The next update of 1.0 in requirements.txt would install it")
+	s.pins(deploy, map[string]string{"requirements.txt": "palletjack==90.2\npyarrow==1.0\n"})
+	s.Free()
+	if text := review("two.md"); strings.Contains(text, "does not work with") {
+		t.Error(text)
 	}
 }
 
