@@ -157,9 +157,9 @@ elfedits: ## Compare 400 edits of ELF files with those of patchelf (ROOTS=DIR:DI
 plans: build ## Run the fixes of 73 wheels, and ask pip, twine, auditwheel and the loader about the results (needs a package index; long)
 	go run ./internal/test/plans ./compat
 
-survey: build ## Compare compat with real installs (SEED, BUDGET in MB; needs a package index; long)
+survey: build ## Compare compat with real installs (SEED, BUDGET in MB, LOCKS; needs a package index; long)
 	mkdir -p build && go run ./internal/test/survey -seed $(or $(SEED),1) \
-		$(if $(BUDGET),-budget $(BUDGET)) -store internal/test/survey/results \
+		$(if $(BUDGET),-budget $(BUDGET)) $(if $(LOCKS),-locks $(LOCKS)) -store internal/test/survey/results \
 		-results build/survey-$(or $(SEED),1).json ./compat
 	go run ./internal/test/survey -page docs/accuracy.md internal/test/survey/results/*.json
 

@@ -407,7 +407,8 @@ func leaveToSystem(rules []*Rule, all []*facts.Artifact, findings []Finding) {
 		pin := slices.ContainsFunc(f.Fixes, func(x fix.Fix) bool { return x.Requirement != "" })
 		if Lacks(rules, f) == cause.LacksLibrary && f.Severity == Error && !pin &&
 			f.LackedBy == "" && !strings.Contains(strings.Join(f.Chain, " "), "==") {
-			if _, known := platform.ProviderOf(f.Library); !known && loaded()[f.Object] {
+			_, known := platform.OfSystem(f.Library, f.Target)
+			if !known && loaded()[f.Object] {
 				continue
 			}
 			f.Severity = Warning

@@ -124,7 +124,7 @@ func absent(rules []*Rule, a *facts.Artifact, all []*facts.Artifact, findings []
 	fails := map[string]bool{} // objects by path
 	for i := range findings {
 		f := &findings[i]
-		p, known := platform.ProviderOf(f.Library)
+		p, known := platform.OfSystem(f.Library, f.Target)
 		if f.Artifact != a.Path || Lacks(rules, f) != cause.LacksLibrary || !known ||
 			p.Kind == platform.DriverProvider || p.Kind == platform.ToolkitProvider {
 			continue

@@ -447,6 +447,9 @@ func missingFixes(lib, from string, at setting) []fix.Fix {
 			return []fix.Fix{installHolder(current(names, lib), lib), path, rebuild}
 		}
 		install := newFix(fix.KindDependency, "Install the package that contains "+lib, search(lib, at))
+		if p, ok := platform.InDebian(lib, ""); ok && !at.on(alpine, fedora, macos, windows) {
+			install = installation(p, at)
+		}
 		switch {
 		case from != "":
 			return []fix.Fix{bundle(lib, from), install, path}

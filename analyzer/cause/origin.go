@@ -186,6 +186,8 @@ func (s *sorter) ofLibrary(f *result.Finding) origin {
 		return at(systemLibraries, "")
 	case name != "":
 		return at(system, name)
+	case f.Severity != result.Error && !f.Unknown && inDebian(f):
+		return at(systemLibraries, "")
 	}
 	return at(missing, platform.Stem(f.Library))
 }
@@ -331,6 +333,12 @@ func extraOf(f *result.Finding) *fix.Fix {
 		return &f.Fixes[i]
 	}
 	return nil
+}
+
+// inDebian reports whether only Debian is known to have the library of a finding.
+func inDebian(f *result.Finding) bool {
+	_, ok := platform.InDebian(f.Library, f.Target)
+	return ok
 }
 
 // systemProvider returns the project that provides a library on a system, without its version:

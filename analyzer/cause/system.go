@@ -267,7 +267,7 @@ func (g *group) installation() *result.CauseFix {
 	var projects, unreleased, debian, conda, pypi, unnamed, notInConda set[string]
 	clears := 0
 	for _, f := range g.all {
-		p, ok := platform.ProviderOf(f.Library)
+		p, ok := platform.OfSystem(f.Library, f.Target)
 		if !ok || p.Kind == platform.BundleProvider && !f.OtherPackage || g.artifact.has(p) {
 			continue
 		}

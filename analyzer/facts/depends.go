@@ -252,7 +252,7 @@ func (a *Artifact) Undeclared(soname string) bool {
 // Recommended returns which package that has a library a deb names only where it is perhaps not
 // installed, with a description of that place: "Recommends", or "" if it names none.
 func (a *Artifact) Recommended(soname string) (name, place string) {
-	holders := debian.Holders(soname)
+	holders := debian.Holders(soname, "")
 	for _, has := range []func(string) bool{
 		func(d string) bool { return slices.Contains(holders, d) },
 		func(d string) bool {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -208,6 +209,46 @@ func ProviderOf(soname string) (p Provider, ok bool) {
 		p.Project += " " + version
 	}
 	return p, true
+}
+
+// InDebian returns who provides a library that is not in the table of providers but in packages of
+// Debian, by its SONAME or the name of its file: the library itself, with the package that has it
+// on a platform ("debian12", also with an architecture), or on any release of Debian if it is none
+// of those. ok is false for other libraries.
+//
+// That Debian has a library does not mean that no Python package has it, as ProviderOf knows of the
+// libraries in its table. So it is the last source of an answer.
+func InDebian(soname, on string) (p Provider, ok bool) {
+	if _, listed := ProviderOf(soname); listed || LibcOf(soname) != "" {
+		return Provider{}, false
+	}
+	on, _, _ = strings.Cut(on, "/")
+	p = Provider{Project: Stem(soname), Kind: LibraryProvider, packages: map[string]string{}}
+	for _, name := range debian.Holders(soname, on) {
+		ecosystem := Debian
+		if strings.HasSuffix(name, renamed) {
+			ecosystem = Debian13
+		}
+		if p.packages[ecosystem] == "" {
+			p.packages[ecosystem] = name
+		}
+	}
+	if p.packages[Debian] == "" {
+		p.packages[Debian] = p.packages[Debian13]
+	}
+	return p, p.packages[Debian] != ""
+}
+
+// renamed ends the names of many packages from Debian 13 and Ubuntu 24.04 on.
+const renamed = "t64"
+
+// OfSystem returns the project that provides a library on systems: one of the table of providers,
+// or else what InDebian returns.
+func OfSystem(soname, on string) (p Provider, ok bool) {
+	if p, ok = ProviderOf(soname); !ok {
+		p, ok = InDebian(soname, on)
+	}
+	return p, ok
 }
 
 // Known describes the project that provides a system library which no policy allows:

@@ -35,8 +35,9 @@ DT_NEEDED (build/libfoo.so) is of the build machine: the library had no SONAME w
 linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --replace-needed`" + `.
 
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
-NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where a
-declared package that could not be looked up may provide it, where the metadata of the wheel names
+NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where only a
+package of Debian is known to have it, unless a wheel has a tag for many systems, which must bundle
+such a library, where a declared package that could not be looked up may provide it, where the metadata of the wheel names
 it as an external requirement (Requires-External, or Requires-External-Dep of PEP 725, a draft), for
 one of several variants of which only one is loaded at run time, and for plug-ins of a wheel, which
 programs load only if they use them: libraries in folders named plugins or qml, and, in a wheel with
@@ -350,9 +351,18 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case perhaps:
 		add(analyzer.Warning, "One of its declared dependencies may provide it, but their contents "+
 			"are not known")
+	case s.inDebian && !s.unbundled(p) && p.Platform.Kind != platform.System:
+		add(analyzer.Warning, "Provided by %s", s.String())
 	default:
 		f.Message = nowhere
-		add(analyzer.Error, "No known package provides it")
+		switch {
+		case s.unbundled(p):
+			add(analyzer.Error, "It is part of %s, which the wheel does not bundle", s.String())
+		case s.inDebian:
+			add(analyzer.Error, "It is part of %s, which %s does not have", s.String(), p.Platform.Name)
+		default:
+			add(analyzer.Error, "No known package provides it")
+		}
 		fixes := append(siblingWith(p, needed), s.fixes(p, needed)...)
 		if len(fixes) == 0 {
 			fixes = repaired(p, needed)
@@ -383,7 +393,7 @@ func externalRequirement(p *analyzer.Pass, needed string, s provider) string {
 // holderOn returns the package of a release of Debian or Ubuntu that contains a library, or "".
 // From Debian 13 and Ubuntu 24.04 on the names of many end in t64.
 func holderOn(p *platform.Platform, soname string) string {
-	own, holders := p.Packages(), debian.Holders(soname)
+	own, holders := p.Packages(), debian.Holders(soname, p.Name)
 	t64 := ecosystemOf(p) == platform.Debian13
 	best := ""
 	for _, name := range holders {

@@ -47,14 +47,12 @@ func checkNeededBySibling(p *analyzer.Pass) {
 				m.Name,
 			)
 			f.OtherPackage = true
-			provider, known := platform.ProviderOf(m.Name)
-			known = known && provider.Available(platform.Debian)
+			s := providerFor(p, v, m.Name)
+			known := s.known && s.Available(platform.Debian)
 			unknown := notLookedUp(p, m.Name)
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
-			case known:
-				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+
-					provider.String()
-				s := providerFor(p, v, m.Name)
+			case known, s.inDebian && unknown == "" && otherVersion(p, m.Name) == nil:
+				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+s.String()
 				p.Report(f, s.installing(p)...)
 			case unknown != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(

@@ -18,12 +18,13 @@ import (
 // provider describes the provider of a missing library.
 type provider struct {
 	platform.Provider
-	known   bool               // Provider is set
-	variant bool               // the object is one of several variants
-	choice  []string           // the projects with their releases that it and the others need
-	python  string             // the Python package that contains it, normalised; "" for none
-	lacks   *packages.Release  // that package in the environment, without the library
-	extras  []requirementExtra // extras of the wheel that require such a package
+	known    bool               // Provider is set
+	inDebian bool               // it is set, but only Debian is known to have the library
+	variant  bool               // the object is one of several variants
+	choice   []string           // the projects with their releases that it and the others need
+	python   string             // the Python package that contains it, normalised; "" for none
+	lacks    *packages.Release  // that package in the environment, without the library
+	extras   []requirementExtra // extras of the wheel that require such a package
 }
 
 // requirementExtra is a requirement that a wheel has only with one of its extras.
@@ -32,7 +33,7 @@ type requirementExtra struct {
 	extra string
 }
 
-// supplyOf looks for the provider of a library: in the extras of the wheel, among the Python
+// providerFor looks for the provider of a library: in the extras of the wheel, among the Python
 // packages and among the system packages.
 func providerFor(p *analyzer.Pass, v *analyzer.View, needed string) provider {
 	var s provider
@@ -59,6 +60,13 @@ func providerFor(p *analyzer.Pass, v *analyzer.View, needed string) provider {
 			s.lacks = r
 		}
 	}
+	if !s.known && !s.variant && s.python == "" && len(s.extras) == 0 {
+		on := "" // what one of many systems has is a warning
+		if p.Requested {
+			on = p.Platform.Name
+		}
+		s.Provider, s.inDebian = platform.InDebian(needed, on)
+	}
 	return s
 }
 
@@ -83,6 +91,12 @@ func choice(p *analyzer.Pass, v *analyzer.View) (out []string) {
 func (s *provider) system(p *analyzer.Pass) bool {
 	ordinary := s.Kind == platform.BundleProvider && p.Platform.Kind == platform.Policy
 	return s.known && !ordinary && s.Available(ecosystemOf(p.Platform))
+}
+
+// unbundled reports whether a wheel whose tag is for many systems needs a library that only Debian
+// is known to have. The wheel has to bundle it, as an ordinary library.
+func (s *provider) unbundled(p *analyzer.Pass) bool {
+	return s.inDebian && p.Facts.Wheel != nil && p.Platform.Kind == platform.Policy
 }
 
 // bundled reports whether a wheel may bundle the library: one of the system, or the project's own.
@@ -211,7 +225,7 @@ func (s *provider) fixes(p *analyzer.Pass, needed string) []fix.Candidate {
 			Fix: fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build against %s", s.After)},
 		})
 	}
-	if s.known {
+	if s.known || s.inDebian && !s.unbundled(p) {
 		out = append(out, s.installing(p)...)
 	}
 	if s.bundled(p, needed) && inPurelib(p) {

@@ -32,6 +32,8 @@ type Suite struct {
 type Index struct {
 	dir string
 	env []string
+	// files are the addresses of the lists of files of its packages.
+	files []string
 }
 
 // Open returns the index of a suite, which it downloads into the cache directory unless it is there
@@ -45,7 +47,10 @@ func Open(ctx context.Context, cache string, s Suite, arch string) (*Index, erro
 	if err != nil {
 		return nil, err
 	}
-	x := &Index{state, append(os.Environ(), "APT_CONFIG="+conf, "LC_ALL=C")}
+	x := &Index{dir: state, env: append(os.Environ(), "APT_CONFIG="+conf, "LC_ALL=C")}
+	if x.files, err = s.contents(arch); err != nil {
+		return nil, err
+	}
 	done := filepath.Join(state, "updated")
 	if _, err := os.Stat(done); err != nil {
 		if _, err := x.run(ctx, "apt-get", "update", "-qq"); err != nil {
@@ -99,22 +104,37 @@ func (x *Index) Base(ctx context.Context, include ...string) ([]string, error) {
 }
 
 // Contents calls visit for each file of the suite's packages that matches, with its path and the
-// names of the packages that contain it. The lists of files are downloaded.
+// names of the packages that contain it. The lists of files are downloaded. Some mirrors have lists
+// of another day than the index, which apt refuses; those are taken as they are. Few packages for
+// all architectures have libraries, so it is no error if the mirror has no list of those.
 func (x *Index) Contents(
 	ctx context.Context,
 	match *regexp.Regexp,
 	visit func(path string, packages []string),
 ) error {
 	const enabled = "Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=true"
-	if _, err := x.run(ctx, "apt-get", "update", "-qq", "-o", enabled); err != nil {
-		return err
+	var lists []string
+	_, refused := x.run(ctx, "apt-get", "update", "-qq", "-o", enabled)
+	if refused == nil {
+		files, err := x.run(ctx, "apt-get", "indextargets", "-o", enabled, "--format", "$(FILENAME)",
+			"Created-By: Contents-deb")
+		if err != nil {
+			return err
+		}
+		lists = strings.Fields(files)
+	} else {
+		for i, address := range x.files {
+			to := filepath.Join(x.dir, fmt.Sprintf("contents-%d.gz", i))
+			_, err := x.run(ctx, "/usr/lib/apt/apt-helper", "download-file", address, to)
+			switch {
+			case err == nil:
+				lists = append(lists, to)
+			case i == 0:
+				return errors.Join(refused, err)
+			}
+		}
 	}
-	files, err := x.run(ctx, "apt-get", "indextargets", "-o", enabled, "--format", "$(FILENAME)",
-		"Created-By: Contents-deb")
-	if err != nil {
-		return err
-	}
-	for _, file := range strings.Fields(files) {
+	for _, file := range lists {
 		text, err := x.run(ctx, "/usr/lib/apt/apt-helper", "cat-file", file)
 		if err != nil {
 			return err
@@ -132,6 +152,22 @@ func (x *Index) Contents(
 		}
 	}
 	return nil
+}
+
+// contents returns the addresses of the lists of files of a suite's packages: of those for an
+// architecture, and of those for all.
+func (s Suite) contents(arch string) (out []string, err error) {
+	address, err := s.address()
+	for _, a := range []string{arch, "all"} {
+		out = append(out, fmt.Sprintf("%s/dists/%s/main/Contents-%s.gz", address, s.Codename, a))
+	}
+	return out, err
+}
+
+// address returns the address of the distribution on the mirror.
+func (s Suite) address() (string, error) {
+	address, err := Mirror()
+	return strings.TrimSuffix(strings.TrimSuffix(address, "/"), "debian") + s.Mirror, err
 }
 
 // Relations calls visit for each relation of a package to others (Depends, Pre-Depends, Provides),
@@ -220,11 +256,10 @@ func Mirror() (string, error) {
 
 // privateApt writes an apt configuration that keeps all state in dir, and returns its path.
 func privateApt(dir string, s Suite, arch string) (conf string, err error) {
-	address, err := Mirror()
+	address, err := s.address()
 	if err != nil {
 		return "", err
 	}
-	address = strings.TrimSuffix(strings.TrimSuffix(address, "/"), "debian") + s.Mirror
 	for _, d := range []string{"lists/partial", "cache/archives/partial", "etc/preferences.d",
 		"etc/apt.conf.d"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {

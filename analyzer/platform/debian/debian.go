@@ -25,6 +25,11 @@ import (
 //go:embed data/libraries.gz
 var packed []byte
 
+// In separates the name of a package from the releases of Debian that have it, in the data, with
+// commas: "libicu72@debian12". A library has its own only if they are others. None means that only
+// a release to come has it.
+const In = "@"
+
 // Private precedes the names of libraries in folders that the loader does not search, in the data.
 const Private = "/"
 
@@ -32,14 +37,21 @@ const Private = "/"
 // virtual package depends on those that provide it.
 type entry struct{ sonames, depends []string }
 
+// holder is a package that contains a library, and the releases, separated by commas, in which it
+// does.
+type holder struct{ name, releases string }
+
 type table struct {
 	packages map[string]entry
-	holders  map[string][]string // packages by SONAME
+	holders  map[string][]holder // by SONAME
+	releases []string            // of which the files are known
 	alike    map[string][]string // packages by name with "#" for each number
 }
 
 var data = sync.OnceValue(func() *table {
-	t := &table{map[string]entry{}, map[string][]string{}, map[string][]string{}}
+	t := &table{
+		packages: map[string]entry{}, holders: map[string][]holder{}, alike: map[string][]string{},
+	}
 	r, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		panic(err) // embedded data, which a test decodes
@@ -54,13 +66,23 @@ var data = sync.OnceValue(func() *table {
 		if !ok || words[0] == "#" {
 			continue
 		}
-		name := words[0]
-		t.packages[name] = entry{words[1:], strings.Fields(depends)}
-		for _, soname := range words[1:] {
+		name, every, _ := strings.Cut(words[0], In)
+		for i, word := range words[1:] {
+			soname, own, differ := strings.Cut(word, In)
+			words[i+1] = soname
+			if !differ {
+				own = every
+			}
 			if !strings.HasPrefix(soname, Private) {
-				t.holders[soname] = append(t.holders[soname], name)
+				t.holders[soname] = append(t.holders[soname], holder{name, own})
+			}
+			for release := range strings.SplitSeq(own, ",") {
+				if release != "" && !slices.Contains(t.releases, release) {
+					t.releases = append(t.releases, release)
+				}
 			}
 		}
+		t.packages[name] = entry{words[1:], strings.Fields(depends)}
 		pattern := number.ReplaceAllString(name, "#")
 		t.alike[pattern] = append(t.alike[pattern], name)
 	}
@@ -175,13 +197,18 @@ func Releases(a, b string) bool {
 }
 
 // Holders returns the packages that contain a library by its SONAME or the name of its file,
-// sorted; nil if there are none.
-func Holders(name string) []string {
-	for strings.Contains(name, ".so") {
-		if list := data().holders[name]; list != nil {
-			return list
+// sorted; nil if there are none. They are those of a release of Debian, such as "debian12", or of
+// all releases for a distribution of which the files are not known, such as "ubuntu22.04" or "".
+func Holders(name, distribution string) (out []string) {
+	t := data()
+	known := slices.Contains(t.releases, distribution)
+	for strings.Contains(name, ".so") && out == nil {
+		for _, h := range t.holders[name] {
+			if !known || slices.Contains(strings.Split(h.releases, ","), distribution) {
+				out = append(out, h.name)
+			}
 		}
 		name = name[:strings.LastIndexByte(name, '.')]
 	}
-	return nil
+	return out
 }

@@ -25,7 +25,7 @@ func TestProvides(t *testing.T) {
 		{"libicu76", "libicuuc.so.76", Yes}, // like libicu72
 		{"libicu76", "libicuuc.so.72", No},
 		{"libssl3t64", "libssl.so.1.1", No},
-		// only in trixie, of which the data has no files
+		// only in trixie
 		{"libmircommon11", "libmircommon.so.11", Yes},
 		{"libmircommon11", "libmircommon.so.9", No},
 		{"libmircommon11", "libboost_filesystem.so.1.83.0", Yes},
@@ -46,14 +46,27 @@ func TestProvides(t *testing.T) {
 	for name, want := range map[string]string{
 		"liblber.so.2": "libldap2", "libbz2.so.1.0": "libbz2-1.0", "libgomp.so.1.0.0": "libgomp1",
 	} {
-		if got := Holders(name); !slices.Contains(got, want) {
+		if got := Holders(name, ""); !slices.Contains(got, want) {
 			t.Errorf("%s is in %q, want %s", name, got, want)
 		}
 	}
-	if got := Holders("libpulsecommon-16.1.so"); got != nil {
+	for _, c := range []struct{ name, on, want string }{
+		{"libicuuc.so.72", "debian12", "libicu72"},
+		{"libicuuc.so.72", "debian11", ""},
+		{"libicuuc.so.76", "debian13", "libicu76"},
+		{"libxml2.so.16", "debian13", ""},
+		{"libxml2.so.2", "debian13", "libxml2"},
+		{"libavahi-client.so.3.2.9", "debian11", "libavahi-client3"},
+		{"libicuuc.so.72", "ubuntu22.04", "libicu72"}, // not known
+	} {
+		if got := strings.Join(Holders(c.name, c.on), " "); got != c.want {
+			t.Errorf("%s on %s is in %q, want %q", c.name, c.on, got, c.want)
+		}
+	}
+	if got := Holders("libpulsecommon-16.1.so", ""); got != nil {
 		t.Errorf("a private library is in %q", got)
 	}
-	if got := Holders("libnone.so.1"); got != nil {
+	if got := Holders("libnone.so.1", ""); got != nil {
 		t.Errorf("libnone.so.1 is in %q", got)
 	}
 }

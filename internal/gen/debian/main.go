@@ -29,7 +29,10 @@ import (
 	"github.com/compat-app/compat/internal/apt"
 )
 
-var releases = []string{"bullseye", "bookworm", "trixie", "sid"}
+// releases are those that are read, with their names in debian.Holders; "" for one to come.
+var releases = []struct{ codename, name string }{
+	{"bullseye", "debian11"}, {"bookworm", "debian12"}, {"trixie", "debian13"}, {"sid", ""},
+}
 
 var (
 	// library matches a library in a folder of the loader, or in a private folder, to which the run
@@ -64,11 +67,20 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		return err
 	}
 	has, depends := map[string]set{}, map[string]set{}
+	in := map[string]set{} // the releases of a package, and of a library in it
 	var from []string
-	for _, codename := range releases {
+	for _, release := range releases {
+		codename := release.codename
 		x, err := apt.Open(ctx, *cache, apt.Suite{Mirror: "debian", Codename: codename}, "amd64")
 		if err != nil {
 			return err
+		}
+		found := func(name, library string) {
+			add(has, name, library)
+			if release.name != "" {
+				add(in, name, release.name)
+				add(in, name+" "+library, release.name)
+			}
 		}
 		err = x.Contents(ctx, library, func(file string, packages []string) {
 			name := path.Base(file)
@@ -77,7 +89,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 			}
 			for _, p := range packages {
 				if !other.MatchString(p) {
-					add(has, p, name)
+					found(p, name)
 				}
 			}
 		})
@@ -91,7 +103,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 				if field == "Provides" {
 					add(depends, m[1], name)
 					if soname.MatchString(m[1]) {
-						add(has, name, m[1])
+						found(name, m[1])
 					}
 				} else {
 					add(depends, name, m[1])
@@ -103,11 +115,23 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 		}
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "# packages of Debian with libraries (files of %s) : packages that they depend on\n",
+	fmt.Fprintf(&text, "# packages of Debian@their releases with libraries@others (files of %s) : "+
+		"packages that they depend on\n",
 		strings.Join(from, ", "))
 	listed := relevant(has, depends)
 	for _, name := range listed.sorted() {
-		text.WriteString(strings.Join(append([]string{name}, sonames(has[name])...), " ") + " :")
+		every := strings.Join(in[name].sorted(), ",")
+		text.WriteString(name)
+		if every != "" {
+			text.WriteString(debian.In + every)
+		}
+		for _, library := range sonames(has[name]) {
+			text.WriteString(" " + library)
+			if own := strings.Join(in[name+" "+library].sorted(), ","); own != every {
+				text.WriteString(debian.In + own)
+			}
+		}
+		text.WriteString(" :")
 		for _, d := range depends[name].sorted() {
 			if listed[d] && d != name {
 				fmt.Fprintf(&text, " %s", d)

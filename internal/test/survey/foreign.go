@@ -53,7 +53,7 @@ func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error
 	}
 	c := s.check(ctx, dir, "check", file)
 	if t.compare(w.label(), "", c).Verdict == FalseAlarm {
-		if t.fails, err = s.here(ctx, dir, w); err != nil {
+		if err := s.here(ctx, dir, w, t); err != nil {
 			return nil, err
 		}
 	}
@@ -62,21 +62,24 @@ func (s *survey) foreign(ctx context.Context, dir string, w drawn) ([]Row, error
 	return []Row{row}, nil
 }
 
-// here returns what does not load of the wheel that the release has for this system. The tools of
-// other systems know nothing of the packages that a wheel requires, such as another NumPy. It
-// returns nothing if the release has no such wheel.
-func (s *survey) here(ctx context.Context, dir string, w drawn) (map[string]string, error) {
+// here adds what does not load of the wheel that the release has for this system. The tools of other
+// systems know nothing of the packages that a wheel requires, such as another NumPy. If it cannot
+// be installed, it is not known whether compat is right.
+func (s *survey) here(ctx context.Context, dir string, w drawn, t *truth) error {
 	pins, err := s.compile(ctx, dir, []string{w.String()}, w.Python, "")
 	if errors.Is(err, errLeft) {
-		return nil, nil
+		t.other = "the wheel for this system was not installed: " + err.Error()
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.install(ctx, dir, pins, w.Python); err != nil {
-		return nil, err
+		return err
 	}
-	return s.probe(ctx, dir, []string{w.Name}).fails, nil
+	own := s.probe(ctx, dir, []string{w.Name})
+	t.fails, t.other, t.notRun = own.fails, own.other, own.notRun
+	return nil
 }
 
 // machO returns the libraries of a wheel for macOS that are neither in it nor part of the system,

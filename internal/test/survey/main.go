@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 	var s survey
 	flags.Uint64Var(&s.seed, "seed", 1, "what is drawn")
 	flags.IntVar(&s.wheels, "wheels", 50, "wheels for this system")
-	flags.IntVar(&s.locks, "locks", 10, "lock files")
+	flags.IntVar(&s.locks, "locks", defaultLocks, "lock files")
 	flags.IntVar(&s.others, "others", 15, "wheels for musl, macOS and Windows together")
 	flags.Int64Var(&s.budget, "budget", defaultBudget, "limit in MB for what is downloaded")
 	flags.StringVar(&s.dir, "dir", "", "folder for environments; default: a temporary one")

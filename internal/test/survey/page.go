@@ -29,8 +29,8 @@ system is imported.
   warning about it.
 - **false alarm**: compat fails, and everything loads and has the right tag.
 - **not checked**: compat could not check it, exit code 2.
-- **not known**: compat fails, and the import fails for another reason, which hides whether compat
-  is right.
+- **not known**: compat fails, and the import fails for another reason, or of a wheel for another
+  system the one for this system cannot be installed, which hides whether compat is right.
 - **not run**: it could not be installed, or not all of it opened, in the time that the survey has
   for one wheel or lock file.
 
@@ -86,12 +86,15 @@ func writePage(file string, results []string) error {
 					quoted("compat", row.Compat))
 			}
 		}
-		budget := ""
+		limits := ""
 		if r.Budget > 0 {
-			budget = fmt.Sprintf(" BUDGET=%d", r.Budget)
+			limits = fmt.Sprintf(" BUDGET=%d", r.Budget)
+		}
+		if r.Locks > 0 {
+			limits += fmt.Sprintf(" LOCKS=%d", r.Locks)
 		}
 		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s:\n  %d comparisons, "+
-			"%d objects opened, %d MB downloaded\n", r.Seed, budget, r.Date, r.System, len(r.Rows), objects, r.MB)
+			"%d objects opened, %d MB downloaded\n", r.Seed, limits, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
 	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | " +
 		"not known | not run |\n|---|---|---|---|---|---|---|---|\n")

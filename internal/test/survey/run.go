@@ -37,6 +37,7 @@ type Results struct {
 	Date   string
 	MB     int64 // downloaded
 	Budget int64 `json:",omitempty"` // limit in MB for that; 0 = the default
+	Locks  int   `json:",omitempty"` // lock files that were drawn; 0 = the default
 	Rows   []Row
 }
 
@@ -55,6 +56,9 @@ type Row struct {
 
 // defaultBudget is the default of -budget, in MB.
 const defaultBudget = 2048
+
+// defaultLocks is the default of -locks.
+const defaultLocks = 10
 
 // maxDownload limits what is downloaded for one environment, in bytes.
 const maxDownload = 400 << 20
@@ -118,6 +122,9 @@ func (s *survey) run(ctx context.Context) (*Results, error) {
 	r.MB = s.spent >> 20
 	if s.budget != defaultBudget {
 		r.Budget = s.budget
+	}
+	if s.locks != defaultLocks {
+		r.Locks = s.locks
 	}
 	return r, nil
 }

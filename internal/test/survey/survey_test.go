@@ -53,6 +53,31 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// Only compat has an error about a wheel for musl, and uv finds no set of wheels for this system.
+func TestForeignIsNotKnown(t *testing.T) {
+	tools := t.TempDir()
+	t.Setenv("PATH", tools+string(os.PathListSeparator)+os.Getenv("PATH"))
+	for name, script := range map[string]string{
+		"python3": `while [ $# -gt 0 ]; do [ "$1" != -d ] || dir=$2; shift; done
+mkdir -p "$dir" && : >"$dir/x-1-py3-none-musllinux_1_2_x86_64.whl"`,
+		"auditwheel": `echo 'following platform tag: "musllinux_1_2_x86_64"'`,
+		"uv":         "echo no solution >&2; exit 1",
+		"compat":     `echo '{"outcome": "fail"}'; exit 1`,
+	} {
+		file := filepath.Join(tools, name)
+		if err := os.WriteFile(file, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := &survey{dir: t.TempDir(), compat: filepath.Join(tools, "compat"), budget: 1}
+	rows, err := s.foreign(t.Context(), t.TempDir(),
+		drawn{Name: "x", Version: "1", Python: "3.12", System: "musl"})
+	if err != nil || len(rows) != 1 || rows[0].Verdict != Unknown ||
+		!strings.Contains(rows[0].Truth, "no solution") {
+		t.Errorf("%+v, %v", rows, err)
+	}
+}
+
 // What fails or takes too long has a row, so that nobody takes it for an agreement.
 func TestNotRun(t *testing.T) {
 	s := &survey{dir: t.TempDir(), seed: 1}
