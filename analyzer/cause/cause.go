@@ -57,22 +57,18 @@ func Of(r *result.Report, o Options) {
 			strings.Compare(a.ID, b.ID),
 		)
 	})
-	newBuildFirst(r.Causes)
+	newBuildFirst(r)
 	unique(r.Causes)
 	r.Plan = plan(r.Causes)
 }
 
-// newBuildFirst moves an error for which a wheel has to be built again before the first cause that
-// is removed by a change of the present file, which the new build makes useless.
-func newBuildFirst(causes []result.Cause) {
+// newBuildFirst moves an error for which wheels have to be built again before the first cause whose
+// fix the new build makes useless.
+func newBuildFirst(r *result.Report) {
+	causes := r.Causes
 	for i := range causes {
 		c := causes[i]
-		if !c.NewBuild() {
-			continue
-		}
-		at := slices.IndexFunc(causes[:i], func(x result.Cause) bool {
-			return x.Artifact == c.Artifact && x.New == c.New && x.EditsFile()
-		})
+		at := slices.IndexFunc(causes[:i], func(x result.Cause) bool { return r.Replaces(&c, &x) })
 		if at >= 0 {
 			copy(causes[at+1:i+1], causes[at:i])
 			causes[at] = c

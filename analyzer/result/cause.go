@@ -127,6 +127,36 @@ func (c *Cause) EditsFile() bool {
 		(c.Fixes[0].Kind == fix.KindPlatformTag || c.Fixes[0].Kind == fix.KindPatchelf)
 }
 
+// ArtifactsOf returns the artifacts with findings of a cause, first the one that it names.
+func (r *Report) ArtifactsOf(c *Cause) []string {
+	paths := []string{c.Artifact}
+	seen := map[string]bool{c.Artifact: true}
+	for _, i := range c.Findings {
+		if i >= len(r.Findings) { // a page has only the first
+			break
+		}
+		if p := r.Findings[i].Artifact; !seen[p] {
+			seen[p] = true
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+// Replaces reports whether the wheels of a cause have to be built again, so that what the first fix
+// of another cause changes in the present files is lost. That is so if all artifacts of the other
+// one are built again. A build for problems that the base has too is no reason to wait with the fix
+// of a new one.
+func (r *Report) Replaces(build, edit *Cause) bool {
+	if !edit.EditsFile() || !build.NewBuild() || edit.New && !build.New {
+		return false
+	}
+	built := r.ArtifactsOf(build)
+	return !slices.ContainsFunc(r.ArtifactsOf(edit), func(a string) bool {
+		return !slices.Contains(built, a)
+	})
+}
+
 // ForUsers reports whether a fix of the cause is what users can do until the builder of a wheel has
 // fixed it. It is no alternative to what the builder does.
 func (c *Cause) ForUsers(x CauseFix) bool {

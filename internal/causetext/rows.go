@@ -210,29 +210,13 @@ func RowsTable(rows []Row) string {
 	return b.String()
 }
 
-// Artifacts returns the artifacts with findings of a cause, first the one that it names.
-func Artifacts(r *analyzer.Report, c *analyzer.Cause) []string {
-	paths := []string{c.Artifact}
-	seen := map[string]bool{c.Artifact: true}
-	for _, i := range c.Findings {
-		if i >= len(r.Findings) { // a page has only the first
-			break
-		}
-		if p := r.Findings[i].Artifact; !seen[p] {
-			seen[p] = true
-			paths = append(paths, p)
-		}
-	}
-	return paths
-}
-
 // shownArtifacts is the number of artifacts of a cause that are named.
 const shownArtifacts = 3
 
 // In says in which artifacts of a report a cause is, with names quoted by quote: "in a.whl", "in
 // all 24 wheels", "in 5 of 24 wheels: a.whl, b.whl, c.whl and 2 more".
 func In(r *analyzer.Report, c *analyzer.Cause, quote func(string) string) string {
-	of := Artifacts(r, c)
+	of := r.ArtifactsOf(c)
 	var names []string
 	for _, p := range of {
 		names = append(names, quote(p))

@@ -155,21 +155,9 @@ func (w *stepWriter) step(i, j int) Step {
 // Rebuilt returns the number of the cause because of which the wheels of another one have to be
 // built again, although its fix changes the present files; 0 if there is none.
 func Rebuilt(r *analyzer.Report, cause int) int {
-	if !r.Causes[cause].EditsFile() {
-		return 0
-	}
-	of := Artifacts(r, &r.Causes[cause])
-	for i := range r.Causes {
-		c := &r.Causes[i]
-		if i == cause || !c.NewBuild() || !c.New && r.Causes[cause].New {
-			continue
-		}
-		built := Artifacts(r, c)
-		if !slices.ContainsFunc(of, func(a string) bool { return !slices.Contains(built, a) }) {
-			return i + 1
-		}
-	}
-	return 0
+	return 1 + slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool {
+		return r.Replaces(&c, &r.Causes[cause])
+	})
 }
 
 // forBuild says what the new build for a cause needs, so that a fix of the present file is not

@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -60,7 +59,7 @@ func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 			add(rule, c.ID, severity, description, mdsafe.Visible(file), line)
 			continue
 		}
-		for _, p := range causetext.Artifacts(r, c) {
+		for _, p := range r.ArtifactsOf(c) {
 			add(rule, c.ID+"\x00"+unversioned(p), severity, description, mdsafe.Visible(p), 1)
 		}
 	}

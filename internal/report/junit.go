@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -67,7 +66,7 @@ func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 		} else {
 			x.Out = string(c.Severity) + ": " + advice(c)
 		}
-		for _, artifact := range causetext.Artifacts(r, c) {
+		for _, artifact := range r.ArtifactsOf(c) {
 			hasCause[artifact] = true
 			x.ClassName = mdsafe.Visible(artifact)
 			s.Cases = append(s.Cases, x)

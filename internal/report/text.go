@@ -371,7 +371,7 @@ func (p *textPrinter) first() string {
 		}
 	case len(r.Causes) > 0:
 		name = mdsafe.Visible(r.Causes[0].Artifact)
-		switch k := len(causetext.Artifacts(r, &r.Causes[0])); {
+		switch k := len(r.ArtifactsOf(&r.Causes[0])); {
 		case k > 1:
 			name += fmt.Sprintf(" and %d more of %d artifacts", k-1, n)
 		case n > 1:

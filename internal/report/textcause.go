@@ -212,7 +212,7 @@ func costs(all []string, n int) string {
 // objects names up to three objects of a cause and counts the others. Of several packages in an
 // environment, it names these.
 func (p *textPrinter) objects(c *analyzer.Cause) string {
-	if of := causetext.Artifacts(p.report, c); p.report.Environment && len(of) > 1 {
+	if of := p.report.ArtifactsOf(c); p.report.Environment && len(of) > 1 {
 		names := make([]string, len(of))
 		for i := range of {
 			names[i] = mdsafe.Visible(p.report.PackageOf(of[i]))
