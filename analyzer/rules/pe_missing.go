@@ -113,13 +113,13 @@ func checkMissingDLLs(p *analyzer.Pass) {
 					Title: fix.Titled("Install %s", m.Library.Source),
 				},
 			}}
-		case plugin(m.root):
-			f.Severity, f.Why = analyzer.Warning, "only a plug-in needs it, and is not loaded without it"
-			f.Message += ". Only this plug-in needs it, and is not loaded without it"
 		case provider != "":
 			f.Severity, f.Why = analyzer.Warning, "the package "+provider+" provides it"
 			f.Message += ". The package " + provider + " provides it, but the wheel does not declare it"
-			fixes = append(fixes, declaring(p, provider)...)
+			fixes = append(declaring(p, provider), fixes...)
+		case plugin(m.root):
+			f.Severity, f.Why = analyzer.Warning, "only a plug-in needs it, and is not loaded without it"
+			f.Message += ". Only this plug-in needs it, and is not loaded without it"
 		case similarRequirement(p, name) != "" &&
 			p.Packages.Release(similarRequirement(p, name)) == nil:
 			f.Severity, f.Why = analyzer.Warning, "a package that it requires may provide it"
@@ -243,7 +243,8 @@ func providedByRequirement(p *analyzer.Pass, dll string) bool {
 	if r, _ := installing(p, dll); r != nil {
 		return true
 	}
-	for _, name := range windows.Providers(dll) {
+	known, requiring := windows.Providers(dll)
+	for _, name := range slices.Concat(known, requiring) {
 		if r := p.Packages.Release(name); r != nil && r.Known {
 			continue // this version does not have it
 		}
@@ -268,13 +269,15 @@ func installing(p *analyzer.Pass, library string) (*packages.Release, string) {
 }
 
 // providerOf returns a package that is known to contain a DLL, "" for none. Of several it prefers
-// one with a name similar to the wheel's: pyside6-addons for pyside6-essentials.
+// one with a name similar to the wheel's: pyside6-addons for pyside6-essentials. Of a DLL that the
+// wheel itself should have, it takes no other.
 func providerOf(p *analyzer.Pass, dll string) string {
 	own := ""
 	if p.Facts.Wheel != nil {
 		own = pkgmeta.Normalize(p.Facts.Wheel.Name)
 	}
-	names := slices.DeleteFunc(slices.Clone(windows.Providers(dll)), func(name string) bool {
+	all, _ := windows.Providers(dll)
+	names := slices.DeleteFunc(slices.Clone(all), func(name string) bool {
 		return name == own || name == "msvc-runtime"
 	})
 	family, _, _ := strings.Cut(own, "-")
@@ -283,10 +286,10 @@ func providerOf(p *analyzer.Pass, dll string) string {
 			return name
 		}
 	}
-	if len(names) > 0 {
-		return names[0]
+	if len(names) == 0 || slices.Contains(all, own) {
+		return ""
 	}
-	return ""
+	return names[0]
 }
 
 // similarRequirement returns a required package whose name contains that of a DLL, "" for none.
@@ -313,14 +316,16 @@ func unusedByModules(p *analyzer.Pass, root *analyzer.WindowsObject) bool {
 	}
 	named := p.Facts.Startup.Names(root.Path)
 	return slices.ContainsFunc(p.Windows.Objects, func(o *analyzer.WindowsObject) bool {
-		return o.Load != nil && (o.Extension() || !named && loads(o))
+		return o.Load != nil && (o.Extension() || !named && loads(p, o))
 	})
 }
 
-// loads reports whether a load finds all DLLs; Visual C++ runtimes are assumed to be installed.
-func loads(o *analyzer.WindowsObject) bool {
+// loads reports whether a load finds all DLLs; Visual C++ runtimes and packages with the DLLs are
+// assumed to be installed.
+func loads(p *analyzer.Pass, o *analyzer.WindowsObject) bool {
 	return !slices.ContainsFunc(o.Load.Missing, func(m winload.Missing) bool {
-		return !m.Delay && (m.Library.Runtime == nil || !m.Library.Runtime.Modern)
+		return !m.Delay && (m.Library.Runtime == nil || !m.Library.Runtime.Modern) &&
+			providerOf(p, strings.ToLower(m.Name)) == ""
 	})
 }
 
