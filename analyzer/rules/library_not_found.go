@@ -105,8 +105,8 @@ before.
 
 Libraries of the packages that an rpm, apk or conda package depends on are matched by name,
 capability, or because the package is known to have them; the packages themselves are not read. The
-report lists these libraries as assumed. On macOS, a library that
-an npm package searches in the folder of a package that it depends on is not reported.`,
+report lists these libraries as assumed. A library that an npm package searches in the folder of a
+package that it depends on is not reported.`,
 	Cause:      cause.Rule{Lacks: cause.LacksLibrary},
 	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
@@ -135,7 +135,8 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 				continue // cuda-major-mixed reports it
 			}
 			certain, perhaps, lacks := p.Facts.GivenProvides(needed, p.Others)
-			if certain || perhaps && p.Platform.Library(needed) != nil {
+			if certain || perhaps && p.Platform.Library(needed) != nil ||
+				p.Platform.Library(needed) == nil && searchesNodeModule(p, v) {
 				continue // a package that it depends on provides it, or else the system
 			}
 			reportMissing(p, v, needed, perhaps, lacks)

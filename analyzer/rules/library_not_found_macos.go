@@ -8,6 +8,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -252,16 +253,32 @@ func dependencyAt(p *analyzer.Pass, m dyld.Missing) string {
 }
 
 // nodeModule reports whether a library is searched in the folder of a dependency of an npm package.
-// npm installs packages of the same scope in one folder.
 func nodeModule(p *analyzer.Pass, m dyld.Missing) bool {
 	site, ok := strings.CutSuffix(m.NeededBy.Path, m.NeededBy.Name)
-	return ok && p.Facts.Metadata == nil && slices.ContainsFunc(m.Searched, func(s string) bool {
+	return ok && slices.ContainsFunc(m.Searched, func(s string) bool {
 		at, inside := strings.CutPrefix(s, site)
-		top, _, nested := strings.Cut(at, "/")
-		return inside && nested && slices.ContainsFunc(p.Facts.Depends, func(d string) bool {
-			return path.Base(d) == top
-		})
+		return inside && inNodeModule(p, at)
 	})
+}
+
+// searchesNodeModule is nodeModule for an object for Linux, by its own search path.
+func searchesNodeModule(p *analyzer.Pass, v *analyzer.View) bool {
+	for entry := range strings.SplitSeq(ownPaths(v.Library), ":") {
+		if at, ok := elfobj.Origin(entry, path.Dir(v.Path)); ok && inNodeModule(p, at+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// inNodeModule reports whether a path is in the folder of a dependency of an npm package, relative
+// to the folder in which that of the package is: npm installs packages of the same scope, and those
+// without one, in one folder.
+func inNodeModule(p *analyzer.Pass, at string) bool {
+	return p.Facts.Metadata == nil && !p.Facts.Packaged() &&
+		slices.ContainsFunc(p.Facts.Depends, func(d string) bool {
+			return strings.HasPrefix(at, path.Base(d)+"/") || strings.HasPrefix(at, d+"/")
+		})
 }
 
 // optionalModule reports whether a module is one of several backends, for the missing library: it
