@@ -85,7 +85,8 @@ type bound struct {
 }
 
 // breaking returns a constraint for the first of the wanted packages that does not load in a set,
-// and that does with an older version of another one; nil if there is none.
+// and that does with another version of another one; nil if there is none. Pairs that are known not
+// to work are not read.
 func (q *Question) breaking(
 	ctx context.Context,
 	set *packages.Set,
@@ -97,6 +98,9 @@ func (q *Question) breaking(
 		r := set.Release(w.Name)
 		if r == nil {
 			continue
+		}
+		if found, err := q.known(ctx, r, set, limits); err != nil || found != nil {
+			return found, err
 		}
 		d, err := from.Dependent(ctx, r.ID())
 		if err != nil {
@@ -110,7 +114,7 @@ func (q *Question) breaking(
 			return nil, err
 		}
 		for _, p := range set.Releases {
-			if p.Name == r.Name || limits[p.Name] == nil && !requires(r, p.Name) {
+			if !combined(r, p, limits) {
 				continue
 			}
 			about := q.with(limits, r.Name, p.Name)
@@ -121,6 +125,56 @@ func (q *Question) breaking(
 		}
 	}
 	return nil, nil
+}
+
+// combined reports whether a package may not work because of the other one: it requires that, or
+// both are wanted.
+func combined(r, with *packages.Release, limits map[string][]string) bool {
+	return r.Name != with.Name && (limits[with.Name] != nil || requires(r, with.Name))
+}
+
+// known returns the constraint that excludes the releases with which a package is known not to
+// work; nil if it is not known to fail in a set, or if no other release can be installed with it.
+func (q *Question) known(
+	ctx context.Context, r *packages.Release, set *packages.Set, limits map[string][]string,
+) (*bound, error) {
+	for _, p := range set.Releases {
+		k := packages.History().KnownBadPair(r.ID(), p.ID())
+		if k == nil || !combined(r, p, limits) {
+			continue
+		}
+		listed, err := q.Source.Versions(ctx, p.Name, q.On)
+		if err != nil {
+			return nil, err
+		}
+		allowed, err := pkgmeta.ParseSpec(joined(append([]string{k.Avoids()}, limits[p.Name]...)))
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(packages.Sorted(listed), func(v pkgmeta.Version) bool {
+			return !v.IsPreRelease() && allowed.Admits(v) && q.admits(r.Requires, p.Name, v)
+		}) {
+			continue
+		}
+		return &bound{
+			Constraint: Constraint{
+				Requirement: p.Name + k.Avoids(),
+				Because: fmt.Sprintf("%s does not work with %s: %s", r.Name+" "+r.Version,
+					p.Name+" "+p.Version, k.Error),
+			},
+			name: p.Name, spec: k.Avoids(),
+		}, nil
+	}
+	return nil, nil
+}
+
+// admits reports whether requirements admit a version of a package.
+func (q *Question) admits(
+	requires []pkgmeta.Requirement, name string, v pkgmeta.Version,
+) bool {
+	about := *q
+	about.New = &Release{Version: v.String(), Contents: &packages.Release{Name: name}}
+	return about.Excluded(requires) == ""
 }
 
 // with returns the question with the specifiers of other packages than two.
@@ -228,11 +282,9 @@ func (q *Question) older(
 	if err != nil {
 		return nil, err
 	}
-	about := *q
 	for _, v := range slices.Backward(packages.Sorted(listed)) {
-		about.New = &Release{Version: v.String(), Contents: &packages.Release{Name: p.Name}}
 		if v.Compare(chosen) < 0 && !v.IsPreRelease() && spec.Admits(v) &&
-			about.Excluded(d.Requires) == "" {
+			q.admits(d.Requires, p.Name, v) {
 			out = append(out, v)
 		}
 	}

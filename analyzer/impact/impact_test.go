@@ -175,6 +175,68 @@ func TestConstrain(t *testing.T) {
 	}
 }
 
+// TestConstrainKnownPairs resolves each pair that is known not to work, with a constraint and
+// without. Here its releases use nothing of each other, so nothing else than the list knows
+// that they do not work.
+func TestConstrainKnownPairs(t *testing.T) {
+	for _, k := range packages.History().KnownBad() {
+		s := &store{t: t, wheels: map[string]analyzer.Input{}}
+		add := func(name, version string) {
+			file := strings.ReplaceAll(name, "-", "_")
+			s.wheels[name+"=="+version] = wheel(t, file, version, nil, map[string]string{
+				"m/_m.so": "elf x86_64\nneeded libc.so.6\n"})
+		}
+		for _, version := range append([]string{k.Good}, k.Tried...) {
+			add(k.With, version)
+		}
+		add(k.Package, k.Version)
+		add(k.Package, "0.0.1")
+		wanted := func(specs ...string) (out []pkgmeta.Requirement) {
+			for _, text := range specs {
+				r, err := pkgmeta.ParseRequirement(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out = append(out, r)
+			}
+			return out
+		}
+		chosen := func(with []pkgmeta.Requirement) string {
+			set, err := packages.Resolve(t.Context(), source{s}, packages.Request{
+				On: question(s).On, With: with, End: packages.Highest,
+			})
+			if err != nil || set.Release(k.With) == nil {
+				t.Fatalf("%s: %v", k.ID(), err)
+			}
+			return set.Release(k.With).Version
+		}
+		this := k.Package + "==" + k.Version
+		plain := chosen(wanted(this, k.With))
+		fails := packages.History().KnownBadPair(
+			packages.ID{Name: k.Package, Version: k.Version}, packages.ID{Name: k.With, Version: plain},
+		) != nil
+		found, err := question(s).Constrain(t.Context(), wanted(this, k.With), s)
+		if err != nil || (len(found) == 1) != fails {
+			t.Errorf("%s with %s: %v, %v", k.ID(), plain, found, err)
+			continue
+		}
+		if fails {
+			got := chosen(wanted(this, found[0].Requirement))
+			if got != k.Good || !strings.Contains(found[0].Because, k.Error) {
+				t.Errorf("%s: with %+v, %s is chosen, want %s", k.ID(), found[0], got, k.Good)
+			}
+		}
+		// Another release, and a bad one that is demanded, get none.
+		for _, with := range [][]pkgmeta.Requirement{
+			wanted(k.Package+"==0.0.1", k.With), wanted(this, k.With+"=="+k.Tried[0]),
+		} {
+			if found, err := question(s).Constrain(t.Context(), with, s); err != nil || found != nil {
+				t.Errorf("%s: %v: %v, %v", k.ID(), with, found, err)
+			}
+		}
+	}
+}
+
 // The oldest cog that mill allows lacks what it imports. pip installs the newest, so that is not
 // why mill breaks or not.
 func TestJudgeWithTheNewestOfOthers(t *testing.T) {

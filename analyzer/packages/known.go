@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -50,6 +51,23 @@ func (k *KnownBad) ID() string {
 func (k *KnownBad) Check() string {
 	return fmt.Sprintf("compat impact pypi:%s==%s --old pypi:%s==%s --python %s "+
 		"--dependents pypi:%s==%s", k.With, k.Tried[0], k.With, k.Good, k.Python, k.Package, k.Version)
+}
+
+// opposites are specifiers of PEP 440, each with the one that admits all final releases that it does
+// not. They are searched in this order.
+var opposites = [][2]string{
+	{">=", "<"}, {"<=", ">"}, {"==", "!="}, {"!=", "=="}, {"<", ">="}, {">", "<="},
+}
+
+// Avoids is the specifier of the releases of With that are not Bad. Bad has one clause, without
+// "~=" and "===".
+func (k *KnownBad) Avoids() string {
+	for _, o := range opposites {
+		if version, ok := strings.CutPrefix(k.Bad, o[0]); ok {
+			return o[1] + version
+		}
+	}
+	return ""
 }
 
 // knownBadList panics if the file is damaged, which is a build error; a test reads it.

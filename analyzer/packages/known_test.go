@@ -24,6 +24,10 @@ func TestKnownBadFile(t *testing.T) {
 		ids = append(ids, k.ID())
 		bad, err := pkgmeta.ParseSpec(k.Bad)
 		works, err2 := pkgmeta.ParseSpec(k.Works)
+		avoids, err3 := pkgmeta.ParseSpec(k.Avoids())
+		if strings.ContainsAny(k.Bad, ",~") || strings.Contains(k.Bad, "===") || err3 != nil {
+			t.Errorf("%s: %q has to be one clause without ~= and ===", k.ID(), k.Bad)
+		}
 		if err != nil || err2 != nil || k.Module == "" || k.Error == "" || len(k.Tried) == 0 {
 			t.Fatalf("%+v: %v %v", k, err, err2)
 		}
@@ -34,6 +38,9 @@ func TestKnownBadFile(t *testing.T) {
 			v, err := pkgmeta.ParseVersion(version)
 			if err != nil || bad.Admits(v) != (version != k.Good) || works.Admits(v) != (version == k.Good) {
 				t.Errorf("%s: %s: %v", k.ID(), version, err)
+			}
+			if avoids.Admits(v) == bad.Admits(v) {
+				t.Errorf("%s: %q and %q admit %s", k.ID(), k.Avoids(), k.Bad, version)
 			}
 			got := History().KnownBadPair(ID{k.Package, k.Version}, ID{k.With, version})
 			if (got != nil) != (version != k.Good) {

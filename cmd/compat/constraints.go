@@ -27,7 +27,8 @@ whose native code loads together. It excludes the versions of a package with whi
 found not to work, and no others; it is empty if the versions that pip would choose load together.
 
 compat resolves the requirements as pip does, checks each of the named packages with the others, and
-tries older versions of those with which it does not work. Nothing is installed and nothing is run.
+tries older versions of those with which it does not work. Pairs that are known not to work are
+excluded without being read. Nothing is installed and nothing is run.
 
 With --known, it writes the pairs of releases that are known not to work and that were imported
 together, with the error, the release of the other package that works, and the command that checks

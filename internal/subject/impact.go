@@ -226,10 +226,10 @@ func (r *round) judgeBuild(
 		}
 	}
 	fromIndex, err := r.readPinned(ctx, dir, users, report)
-	defer fromIndex.Close()
 	if err != nil {
 		return nil, err
 	}
+	defer fromIndex.Close()
 	out.unread = fromIndex.unread
 	for p, in := range fromIndex.wheels {
 		b.Dependents = append(b.Dependents, in)

@@ -142,7 +142,7 @@ func (r *round) readPinned(
 	}
 	look, err := r.guard(ctx, r.repo, r.subject.base.Ref, r.set.Repository, nil)
 	if err != nil {
-		return out, err
+		return nil, err
 	}
 	for i, p := range wanted {
 		if i >= maxPinned {
@@ -195,8 +195,11 @@ func (r *round) readPinned(
 			return nil
 		})
 	}
-	err = g.Wait()
-	return out, errors.Join(err, ctx.Err())
+	if err := errors.Join(g.Wait(), ctx.Err()); err != nil {
+		out.Close()
+		return nil, err
+	}
+	return out, nil
 }
 
 // fromIndex returns the pinned releases that are read from the index, those first that most
