@@ -18,7 +18,7 @@ import (
 	"github.com/compat-app/compat/analyzer/rules"
 )
 
-// wheel returns a wheel with members, of which .so files are in the text form of elftest.
+// wheel returns a wheel with members, of which all but Python files are in the text form of elftest.
 func wheel(t *testing.T, name, version string, requires []string, members map[string]string,
 ) analyzer.Input {
 	t.Helper()
@@ -34,6 +34,10 @@ func wheel(t *testing.T, name, version string, requires []string, members map[st
 		}
 	}
 	for at, text := range members {
+		if strings.HasSuffix(at, ".py") {
+			add(at, []byte(text))
+			continue
+		}
 		o, err := elftest.Parse(text)
 		if err != nil {
 			t.Fatal(err)
@@ -316,6 +320,78 @@ func TestJudgeWithAReleaseThatDoesNotLoad(t *testing.T) {
 			!strings.HasPrefix(e.Reason, want) {
 			t.Errorf("compared with gear %s: %+v, %v; want %s", old, e, err, want)
 		}
+	}
+}
+
+// TestJudgeWhatIsNotImported has a package of which one module finds no library of a third package,
+// and another one imports what the release lacks. If the package imports the first one in any case,
+// it works with no release.
+func TestJudgeWhatIsNotImported(t *testing.T) {
+	module := func(name, rest string) string {
+		return "elf x86_64\nneeded libc.so.6\nexport PyInit_" + name + "\n" + rest
+	}
+	for init, want := range map[string]Verdict{
+		"from . import _oily\nfrom . import _geared\n": Undecided,
+		"from . import _geared\n":                      Breaks,
+	} {
+		s := &store{t: t, wheels: map[string]analyzer.Input{
+			"oil==1.0": wheel(t, "oil", "1.0", nil, map[string]string{
+				"oil/liboil.so.1": "elf x86_64\nsoname liboil.so.1\nneeded libc.so.6\nexport drip\n"}),
+			"mill==2.0": wheel(t, "mill", "2.0", []string{"gear", "oil"}, map[string]string{
+				"mill/__init__.py":   init,
+				"mill/_oily.abi3.so": module("_oily", "needed liboil.so.1\nimport drip\n"),
+				"mill/_geared.abi3.so": module("_geared",
+					"needed libgear.so.1\nrunpath $ORIGIN/../gear\nimport spin\n"),
+			}),
+			"gear==1.0": wheel(t, "gear", "1.0", nil, gear("stop", "spin")),
+			"gear==1.1": wheel(t, "gear", "1.1", nil, gear("stop")),
+		}}
+		q := question(s)
+		var err error
+		if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.0"}); err != nil {
+			t.Fatal(err)
+		}
+		if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.1"}); err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := q.Judge(t.Context(), d)
+		if err != nil || e.Verdict != want || want == Undecided &&
+			(e.Object != "mill/_oily.abi3.so" || !strings.Contains(e.Reason, "with gear 1.0 either")) {
+			t.Errorf("%q: %+v, %v; want %s", init, e, err, want)
+		}
+	}
+}
+
+// TestJudgeWithAnEarlierLibrary has a module that needs a version of the library which neither
+// release has, and one that needs none.
+func TestJudgeWithAnEarlierLibrary(t *testing.T) {
+	s := &store{t: t, wheels: map[string]analyzer.Input{
+		"mill==2.0": wheel(t, "mill", "2.0", []string{"gear"}, map[string]string{
+			"mill/_m.so": strings.Replace(user, "libgear.so.1", "libgear.so.0", 1),
+			"mill/_n.so": "elf x86_64\nneeded libc.so.6\n",
+		}),
+		"gear==1.0": wheel(t, "gear", "1.0", nil, gear("spin")),
+		"gear==1.1": wheel(t, "gear", "1.1", nil, gear("spin", "stop")),
+	}}
+	q := question(s)
+	var err error
+	if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.1"}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := q.Judge(t.Context(), d)
+	if err != nil || e.Verdict != Undecided || !strings.Contains(e.Reason, "libgear.so.0") {
+		t.Errorf("%+v, %v", e, err)
 	}
 }
 

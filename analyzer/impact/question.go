@@ -279,6 +279,9 @@ func (c *comparison) keeps(f analyzer.Finding, r *Release) string {
 // alone reports whether an object does not load because of a finding, whatever the release and the
 // system: libraries that systems have may be there, and another system may have newer ones.
 func (c *comparison) alone(f analyzer.Finding) bool {
+	if f.Stops {
+		return true
+	}
 	_, ofSystem := platform.ProviderOf(f.Library)
 	if p, err := platform.Lookup(c.Platform, c.On.Arch); err == nil && p.Library(f.Library) != nil {
 		return false
@@ -286,11 +289,28 @@ func (c *comparison) alone(f analyzer.Finding) bool {
 	return f.Symbol != "" || !ofSystem
 }
 
+// fails reports whether an object does not load, whatever the release and the system: because of a
+// finding about it, or because the import of its package always fails before.
+func (c *comparison) fails(l lacking, object string) bool {
+	if slices.ContainsFunc(l[object], c.alone) {
+		return true
+	}
+	top, _, _ := strings.Cut(object, "/")
+	for other, findings := range l {
+		if strings.HasPrefix(other, top+"/") && slices.ContainsFunc(findings, stops) {
+			return true
+		}
+	}
+	return false
+}
+
+func stops(f analyzer.Finding) bool { return f.Stops }
+
 // broken returns what keeps objects from loading with the new release that load with the old
 // one, and that the release is the reason for.
 func (c *comparison) broken(before, after lacking) (out []analyzer.Finding) {
 	for object, findings := range after {
-		if slices.ContainsFunc(before[object], c.alone) {
+		if c.fails(before, object) {
 			continue
 		}
 		for _, f := range findings {
@@ -334,7 +354,7 @@ func (c *comparison) worse(before, after lacking) string {
 		return ""
 	}
 	for _, object := range slices.Sorted(maps.Keys(after)) {
-		if slices.ContainsFunc(after[object], c.alone) && !slices.ContainsFunc(before[object], c.alone) {
+		if slices.ContainsFunc(after[object], c.alone) && !c.fails(before, object) {
 			return object
 		}
 	}
@@ -342,7 +362,8 @@ func (c *comparison) worse(before, after lacking) string {
 }
 
 // loadsNeither reports whether the dependent does not load, whatever the release: all objects that
-// need it, or if none does all that no other object of the dependent loads, lack something.
+// need it, or another version of one of its libraries, lack something; if there are none, all that
+// no other object of the dependent loads.
 func (c *comparison) loadsNeither(after lacking) bool {
 	var users, tops []string
 	for _, a := range c.read.Artifacts() {
@@ -354,7 +375,7 @@ func (c *comparison) loadsNeither(after lacking) bool {
 		}
 		for _, o := range a.Objects {
 			if slices.ContainsFunc(o.Needed, func(n string) bool {
-				return c.New.named(n) || c.Old != nil && c.Old.named(n)
+				return c.New.similar(n) || c.Old != nil && c.Old.similar(n)
 			}) {
 				users = append(users, o.Path)
 			}
@@ -367,11 +388,18 @@ func (c *comparison) loadsNeither(after lacking) bool {
 		users = tops
 	}
 	return len(users) > 0 && !slices.ContainsFunc(users, func(object string) bool {
-		return !slices.ContainsFunc(after[object], c.alone)
+		return !c.fails(after, object)
 	})
 }
 
-// first returns the finding about the first object.
+// first returns the finding because of which no module of a package is imported, or that about the
+// first object.
 func (c *comparison) first(l lacking) analyzer.Finding {
-	return l[slices.Min(slices.Collect(maps.Keys(l)))][0]
+	objects := slices.Sorted(maps.Keys(l))
+	for _, object := range objects {
+		if at := slices.IndexFunc(l[object], stops); at >= 0 {
+			return l[object][at]
+		}
+	}
+	return l[objects[0]][0]
 }

@@ -132,6 +132,9 @@ type Finding struct {
 	// Unreached is set if it is not decided whether Library, to which no search path of the object
 	// leads, is loaded before.
 	Unreached bool `json:"-"`
+	// Stops is set if the package of Object imports it in any case, and its import fails. Then no
+	// other module of the package is imported.
+	Stops bool `json:"-"`
 }
 
 // Identity is equal for findings of the same problem in two builds. It does not include the

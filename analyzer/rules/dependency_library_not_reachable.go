@@ -177,6 +177,7 @@ func reportUnreachable(
 		if before.Opened {
 			done = "loaded"
 		}
+		f.Stops = before.Always && by == v.Library && imported(v)
 		f.Message += fmt.Sprintf(", and nothing loads it before %s is %s", path.Base(v.Path), done)
 	}
 	var fixes []fix.Candidate
