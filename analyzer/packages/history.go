@@ -188,17 +188,12 @@ func find(name, version string, on Target) (*historydata.File, *historydata.Rele
 	if f == nil || on.System != platform.Linux {
 		return nil, nil, unknown
 	}
-	want, err := pkgmeta.ParseVersion(version)
 	for i := range f.Releases {
 		r := &f.Releases[i]
 		if r.Arch != on.Arch || r.Own && !on.Installs(wheelsOf(r)) {
 			continue
 		}
-		if r.Version == version {
-			return f, r, nil
-		}
-		if v, errOther := pkgmeta.ParseVersion(r.Version); err == nil && errOther == nil &&
-			v.Compare(want) == 0 {
+		if pkgmeta.SameVersion(r.Version, version) {
 			return f, r, nil
 		}
 	}

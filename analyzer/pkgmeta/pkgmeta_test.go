@@ -259,3 +259,18 @@ func FuzzParseFiles(f *testing.F) {
 		}
 	})
 }
+
+func TestSameVersion(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		same bool
+	}{
+		{"13.0.3", "13.0.3.0", true}, {"1.0", "1", true}, {"1.0+cu12", "1.0", false},
+		{"1.0.1", "1.0.10", false}, {"1.0rc1", "1.0.0-rc.1", true},
+		{"unknown", "unknown", true}, {"unknown", "1.0", false}, {"", "1", false},
+	} {
+		if got := SameVersion(c.a, c.b); got != c.same {
+			t.Errorf("%q and %q: %v, want %v", c.a, c.b, got, c.same)
+		}
+	}
+}

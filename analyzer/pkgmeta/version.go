@@ -117,6 +117,17 @@ func (v Version) Compare(w Version) int {
 	)
 }
 
+// SameVersion compares two versions as PEP 440 does: 1.0 and 1.0.0 are the same. Of texts that are
+// no versions, only equal ones are.
+func SameVersion(a, b string) bool {
+	if a == b {
+		return true
+	}
+	v, errA := ParseVersion(a)
+	w, errB := ParseVersion(b)
+	return errA == nil && errB == nil && v.Compare(w) == 0
+}
+
 // preRank orders a development release of a final version before its alphas, and the final version
 // after its release candidates.
 func (v Version) preRank() int {

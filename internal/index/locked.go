@@ -229,7 +229,8 @@ func (l *Locked) without(f *file) bool {
 // pins reports whether the lock files have exactly these releases of their packages.
 func (l *Locked) pins(releases []packages.ID) bool {
 	return !slices.ContainsFunc(releases, func(id packages.ID) bool {
-		return l == nil || !slices.Equal(l.Pins[id.Name], []string{id.Version})
+		return l == nil || len(l.Pins[id.Name]) != 1 ||
+			!pkgmeta.SameVersion(l.Pins[id.Name][0], id.Version)
 	})
 }
 

@@ -56,10 +56,10 @@ func (e *Pinned) together(r, by *packages.Release, pins map[string]packages.ID) 
 			continue
 		}
 		exact[q.Name] = true
-		if pins[q.Name].Version != version && serves(q.Name) {
+		if !pkgmeta.SameVersion(pins[q.Name].Version, version) && serves(q.Name) {
 			return false
 		}
-		found = found || q.Name == r.Name && version == r.Version
+		found = found || q.Name == r.Name && pkgmeta.SameVersion(version, r.Version)
 	}
 	return found && !slices.ContainsFunc(r.Requires, func(q pkgmeta.Requirement) bool {
 		applies, err := q.Applies(env)

@@ -65,6 +65,7 @@ func TestOpenLarge(t *testing.T) {
 		unread  string
 	}{
 		{name: "as published"},
+		{name: "a version with another zero", pins: map[string]string{"nvidia-nccl-cu12": "2.21.5.0"}},
 		{
 			name: "a library of one of them",
 			pins: map[string]string{"nvidia-nvjitlink-cu12": "12.1.105"},
