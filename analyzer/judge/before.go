@@ -56,6 +56,9 @@ type sources struct {
 	modules   map[string]otherModule
 	installed map[string]installedModule
 	tops      map[string][]*packages.Release // see providing; nil until it is needed
+	// What published and requires found: both are asked for each of thousands of imports.
+	members  map[*packages.Release]map[string]int
+	required map[[2]string]bool
 }
 
 // starts are the runs of the sources of an artifact and of those that are installed with it. They
@@ -239,6 +242,7 @@ func (s *sources) read() {
 		s.session.starts = s.starts
 	}
 	s.texts = map[string]*topTexts{}
+	s.members, s.required = map[*packages.Release]map[string]int{}, map[[2]string]bool{}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
 	for _, a := range slices.Backward(s.others) {
 		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
@@ -394,11 +398,14 @@ func (s *sources) isRead(name string) bool {
 
 // requires reports whether a package of the set requires another one, also indirectly.
 func (s *sources) requires(name, other string) bool {
+	key := [2]string{name, other}
+	found, known := s.required[key]
+	if known {
+		return found
+	}
 	seen := []string{name}
-	for i := 0; i < len(seen); i++ {
-		if seen[i] == other {
-			return true
-		}
+	for i := 0; i < len(seen) && !found; i++ {
+		found = seen[i] == other
 		if r := s.set.Release(seen[i]); r != nil {
 			for _, q := range r.Requires {
 				if !slices.Contains(seen, q.Name) {
@@ -407,7 +414,8 @@ func (s *sources) requires(name, other string) bool {
 			}
 		}
 	}
-	return false
+	s.required[key] = found
+	return found
 }
 
 // installedLoads is importLoads for a module of a package in the installed environment.
