@@ -618,7 +618,7 @@ func (fs *findings) add(found []judge.Found, target string) (fresh []judge.Found
 			fs.first[id] = x.Finding
 			fs.order, fresh = append(fs.order, x.Finding), append(fresh, x)
 		} else if x.Severity.Rank() > fs.first[id].Severity.Rank() {
-			fs.first[id].Severity = x.Severity
+			fs.first[id].Severity, fs.first[id].Why = x.Severity, x.Why
 		}
 		fs.first[id].On = append(fs.first[id].On, target)
 	}

@@ -135,8 +135,8 @@ func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
 	unused := o.unused(r)
 	kept := r.Findings[:0]
 	for _, f := range r.Findings {
-		if s, ok := o.Rules[f.Rule]; ok {
-			f.Severity = s
+		if s, ok := o.Rules[f.Rule]; ok && s != f.Severity {
+			f.Severity, f.Why = s, "the configuration sets the severity of this rule"
 		}
 		if f.Severity == Off {
 			r.AddOff(f.Rule, 1)

@@ -411,7 +411,8 @@ func leaveToSystem(rules []*Rule, all []*facts.Artifact, findings []Finding) {
 			if !known && loaded()[f.Object] {
 				continue
 			}
-			f.Severity = Warning
+			f.Severity, f.Why = Warning, "the system may have the library, which a list of packages does "+
+				"not describe"
 		}
 	}
 }

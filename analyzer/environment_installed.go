@@ -142,7 +142,7 @@ func absent(rules []*Rule, a *facts.Artifact, all []*facts.Artifact, findings []
 		return
 	}
 	for _, f := range of {
-		f.Severity = Error
+		f.Severity, f.Why = Error, ""
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -23,7 +24,10 @@ func Fixes(r *analyzer.Report, sha, patch, detailsURL string) string {
 		return "The check of " + commit + " has nothing new to fix.\n" + link(in, "\n", "The full report")
 	}
 	blocks := []string{"The fixes of the check of " + commit + ":\n"}
-	shown := r.Plan.Command == "" // the command of the plan
+	// the command of the plan
+	shown := r.Plan.Command == "" || slices.ContainsFunc(v.steps.Runs(), func(x causetext.Run) bool {
+		return slices.Contains(x.Commands, string(r.Plan.Command))
+	})
 	for n, i := range v.fresh[:min(len(v.fresh), maxExplained)] {
 		line := fmt.Sprintf("%d. %s\n", n+1, v.line(i))
 		shown = shown || v.inline(i) != "" &&
@@ -33,7 +37,7 @@ func Fixes(r *analyzer.Report, sha, patch, detailsURL string) string {
 		}
 		blocks = append(blocks, line)
 	}
-	blocks = append(blocks, leftOut(in, len(v.fresh)-maxExplained))
+	blocks = append(blocks, leftOut(in, len(v.fresh)-maxExplained), causetext.RunsMarkdown(v.steps))
 	if patch != "" {
 		blocks = append(blocks, "\nThe fixes change these files. Save this as `fix.patch` and run "+
 			"`git apply fix.patch`; for lines of the diff, the review of this pull request has "+

@@ -134,6 +134,7 @@ func summary(in Input, v view) string {
 	if in.Advice != "" {
 		head += "\n" + in.Advice
 	}
+	head += causetext.RunsMarkdown(v.steps)
 	var lines []string
 	for n, i := range v.fresh {
 		l := fmt.Sprintf("%d. %s\n", n+1, v.line(i))
@@ -225,6 +226,9 @@ func lead(in Input, v view) string {
 		parts = append(parts, fmt.Sprintf("**Compatible.** %s in %s checked.",
 			analyzer.Count(objects(in.Report), "object"),
 			analyzer.Count(len(in.Report.Artifacts), "artifact")))
+		if unsure := in.Report.Unsure(); unsure != "" {
+			parts = append(parts, mdsafe.Prose(unsure))
+		}
 	}
 	if plan := causetext.PlanSentence(in.Report); plan != "" && len(v.fresh) > 1 &&
 		len(v.existing) == 0 {

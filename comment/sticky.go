@@ -55,7 +55,7 @@ func sticky(in Input, v view) string {
 	if len(v.fresh) == 0 && !unchecked(in, v) {
 		head += "\n" + noCauses(v) + "\n"
 	}
-	body := causeTable(in, v)
+	body := causetext.RunsMarkdown(v.steps) + causeTable(in, v)
 	if !quiet {
 		body = causetext.RowsTable(causetext.Rows(in.Report)) + body
 	}
@@ -98,10 +98,10 @@ func causeTable(in Input, v view) string {
 		if len(c.Fixes) > 0 {
 			x := c.Fixes[0]
 			fixed = mdsafe.Prose(x.Title.String(), known...) + v.inline(i) +
-				" (" + causetext.FixState(c, x) + ")"
+				" (" + v.by(i) + causetext.FixState(c, x) + ")"
 		}
 		fmt.Fprintf(&b, "| **%s** | %s. %s | %s |\n", c.Severity,
-			cell(mdsafe.Prose(c.Title, known...)), cell(mdsafe.Prose(c.Action, known...)),
+			cell(mdsafe.Prose(c.Title, known...)), cell(mdsafe.Prose(causetext.Task(c), known...)),
 			cell(fixed))
 	}
 	return b.String() + leftOut(in, len(v.fresh)-shown)

@@ -146,7 +146,7 @@ func subject(f *analyzer.Finding) string {
 }
 
 func unreadList(us []analyzer.Unread) string {
-	return section("\n### Could not be read\n\n", pathLines(us), listBytes)
+	return section("\n### Could not be checked\n\n", pathLines(us), listBytes)
 }
 
 func skippedList(us []analyzer.Unread) string {

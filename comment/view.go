@@ -87,14 +87,18 @@ func (v view) line(i int) string {
 	c := v.cause(i)
 	known := causetext.Names(v.report, c)
 	s := "**" + string(c.Severity) + "** " + mdsafe.Prose(c.Title, known...) + ". " +
-		mdsafe.Prose(c.Action, known...)
+		mdsafe.Prose(causetext.Task(c), known...)
 	if len(c.Fixes) == 0 {
 		return s + " " + causetext.NoFix
 	}
 	x := c.Fixes[0]
-	return s + " **Fix** (" + causetext.FixState(c, x) + "): " +
+	return s + " **Fix** (" + v.by(i) + causetext.FixState(c, x) + "): " +
 		mdsafe.Prose(x.Title.String(), known...) + v.inline(i)
 }
+
+// by says which command before the causes makes the first fix of a cause: "command 1, "; "" if none
+// does.
+func (v view) by(i int) string { return v.steps.Of(i, 0).By }
 
 // inline returns the command of the first fix of a cause to follow its title, or which cause has
 // it; "" if there is none, or several, which the section of the cause has.

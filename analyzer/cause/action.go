@@ -166,21 +166,28 @@ func (t *Text) refusedByPip() bool {
 }
 
 // severityReason says why the cause has its severity, as a clause; "" if not all findings of this
-// severity say the same.
+// severity say the same. Of a warning that is not said by its kind or by all findings, it is what
+// its rule says.
 func (t *Text) severityReason() string {
 	if t.kind.Why != nil {
-		return t.kind.Why(t)
+		if why := t.kind.Why(t); why != "" {
+			return why
+		}
 	}
-	var reasons set[string]
+	var reasons, warns set[string]
 	for _, f := range t.all {
 		if f.Severity == t.cause.Severity {
 			reasons.add(f.Why)
+			warns.add(t.rules[f.Rule].Warns)
 		}
 	}
-	if len(reasons.list) != 1 {
-		return ""
+	switch {
+	case len(reasons.list) == 1 && reasons.list[0] != "":
+		return reasons.list[0]
+	case t.cause.Severity == result.Warning:
+		return warns.list[0]
 	}
-	return reasons.list[0]
+	return ""
 }
 
 // excluded reports whether the artifact does not allow the versions that it fails with, so that pip

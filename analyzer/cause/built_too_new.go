@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // TooNew is the kind of artifacts that were built on a newer system than the target.
@@ -69,9 +70,12 @@ func (t *Text) tooNewTitle() string {
 	}
 	switch f := t.First(); {
 	case ofMacOS(f):
+		if to := t.macOSTag(); to != "" {
+			return fmt.Sprintf("tagged %s, but needs %s", cmp.Or(macOSTag.FindString(f.Target), t.target()),
+				to)
+		}
 		if built := t.builtFor(); built != "" {
-			return fmt.Sprintf("needs macOS %s and has files for macOS %s, both newer than %s", needs,
-				built, t.target())
+			return fmt.Sprintf("built for macOS %s, which is newer than %s", built, t.target())
 		}
 		return fmt.Sprintf("needs macOS %s, which is newer than %s", needs, t.target())
 	case ofWindows(f):
@@ -94,7 +98,7 @@ func (t *Text) tooNewReason() string {
 	case t.private():
 		return "uses internals of glibc"
 	case ofMacOS(t.First()):
-		return "needs macOS " + needs
+		return "needs " + cmp.Or(t.macOSTag(), "macOS "+cmp.Or(t.builtFor(), needs))
 	case ofWindows(t.First()):
 		return "needs " + windows.Name(needs)
 	case ofAndroid(t.First()):
@@ -146,11 +150,24 @@ func (t *Text) onlyExtinct() bool {
 	})
 }
 
-// tooNewWhy names the newest system that the tag claims and on which a wheel for Linux fails. If
-// only unsupported systems fail, the title says that, and it is a warning.
+// tooNewWhy names the newest system that the tag claims and on which a wheel for Linux fails. Of a
+// warning it says who is affected.
 func (t *Text) tooNewWhy() string {
 	fails := t.cause.Fails
-	if t.cause.Severity != result.Error || len(fails) == 0 || !t.claimed() {
+	if t.cause.Severity == result.Warning {
+		switch only := t.onlyWith(); {
+		case only != "":
+			return "the file is loaded only with " + only
+		case t.private():
+			return "it loads, but may misread the data of another build of glibc"
+		case t.onlyExtinct():
+			return "only systems that are no longer supported are older"
+		case t.promised():
+			return "it works on the platforms that you named"
+		}
+		return ""
+	}
+	if len(fails) == 0 || !t.claimed() {
 		return ""
 	}
 	last := fails[len(fails)-1]
@@ -162,8 +179,25 @@ func (t *Text) tooNewWhy() string {
 	return ""
 }
 
+// macOSTag returns the tag that the first fix which changes tags gives a wheel for macOS:
+// "macosx_13_0"; "" if there is none. It covers the symbols, what files were built for, and that
+// tags since macOS 11 have no minor version, so the texts need no other number.
+func (t *Text) macOSTag() string {
+	for _, x := range t.cause.Fixes {
+		for _, r := range x.Retags {
+			if to := macOSTag.FindString(r.To.Platform); to != "" {
+				return to
+			}
+		}
+	}
+	return ""
+}
+
+var macOSTag = lazyregexp.New(`^macosx_\d+_\d+`)
+
 // tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own, and
-// the title names the release of Windows.
+// the title names the release of Windows. If a tag for macOS has to be newer than the symbols, that
+// of the title is enough.
 func (g *group) tooNewPlatforms(r *result.Report) (fails, works []string) {
 	if g.private() || ofWindows(g.all[0]) {
 		return nil, nil // of glibc's internals, another build of the same release may fail
@@ -171,8 +205,10 @@ func (g *group) tooNewPlatforms(r *result.Report) (fails, works []string) {
 	version := g.newest() // the first release that has the symbol
 	switch {
 	case ofMacOS(g.all[0]) && version != "":
-		since := cmp.Or(g.builtFor(), version)
-		return []string{"macOS before " + version}, []string{"macOS " + since + " and later"}
+		if major := numbers(version)[0]; g.builtFor() != "" || major > 10 && minorOf(version) > 0 {
+			return nil, nil
+		}
+		return []string{"macOS before " + version}, []string{"macOS " + version + " and later"}
 	case ofAndroid(g.all[0]) && version != "":
 		return []string{"Android before API level " + version}, []string{"API level " + version +
 			" and later"}
@@ -313,6 +349,14 @@ func older(node, other string) bool {
 		return b
 	}
 	return slices.Compare(numbers(node), numbers(other)) < 0
+}
+
+// minorOf returns the second number of a version; 0 if it has none.
+func minorOf(version string) int {
+	if n := numbers(version); len(n) > 1 {
+		return n[1]
+	}
+	return 0
 }
 
 func numbers(node string) (out []int) {

@@ -192,7 +192,7 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 		}
 		namedFirst(c.Evidence, named...)
 	}
-	c.Reproduce = t.reproduce()
+	c.Reproduce, c.Why = t.reproduce(), t.severityReason()
 	if t.pinned() {
 		c.Fixes = t.choices()
 		c.Actor, c.Action = result.Installer, t.advice()
@@ -201,7 +201,6 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 		return c
 	}
 	t.action()
-	c.Why = t.severityReason()
 	completed := []result.CauseFix{}
 	for _, x := range c.Fixes {
 		completed = append(completed, t.complete(x)...)

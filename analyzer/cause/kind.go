@@ -156,6 +156,9 @@ type Rule struct {
 	Claims bool
 	// Loader is the error that shows the findings; Silent = that of Lacks.
 	Loader Loader
+	// Warns is a clause: why findings of the rule are warnings, or who is affected, for those that do
+	// not say it themselves (Finding.Why). It is true of all of them.
+	Warns string
 	// Where says in titles where a library is looked for that lacks a symbol: " on the search path".
 	Where string
 }

@@ -2,8 +2,10 @@ package cause
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
 )
@@ -33,10 +35,12 @@ func nextBuild(x fix.Fix) string {
 		to := x.Retags[0].To.Platform
 		tag := platform.ParseTag(to)
 		switch {
+		case tag.System == platform.TagMacOS && hasRelease(x.Retags[0].Wheel, tag):
+			return next + "build it for the architectures of that tag."
 		case tag.System == platform.TagMacOS:
 			return next + fmt.Sprintf("set MACOSX_DEPLOYMENT_TARGET=%d.%d.", tag.Version[0], tag.Version[1])
 		case tag.System == platform.TagLinux && to != "":
-			return next + "use auditwheel repair --plat."
+			return next + "use auditwheel repair --plat " + to + "."
 		}
 		return next + "set these tags there too."
 	}
@@ -44,4 +48,13 @@ func nextBuild(x fix.Fix) string {
 		return next + "change the sources too."
 	}
 	return ""
+}
+
+// hasRelease reports whether a wheel has a tag for the same release of macOS as another tag, which then
+// is for other architectures.
+func hasRelease(w *fix.Wheel, to platform.Tag) bool {
+	return w != nil && slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
+		has := platform.ParseTag(t.Platform)
+		return has.System == platform.TagMacOS && has.Version == to.Version
+	})
 }

@@ -18,7 +18,7 @@ func TestNextBuild(t *testing.T) {
 		},
 		"For the next build, set MACOSX_DEPLOYMENT_TARGET=10.9.": retag(
 			pkgmeta.Tag{Platform: "macosx_10_9_universal2"}),
-		"For the next build, use auditwheel repair --plat.": retag(
+		"For the next build, use auditwheel repair --plat manylinux_2_24_x86_64.": retag(
 			pkgmeta.Tag{Platform: "manylinux_2_24_x86_64"}),
 		"For the next build, set these tags there too.": retag(pkgmeta.Tag{Python: "cp310"}),
 		"For the next build, change the sources too.": {

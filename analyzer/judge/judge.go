@@ -93,7 +93,7 @@ func (s *Session) judgeOnce(
 				}
 				if !set.Newest && !s.judge.options.WholeRanges && x.Severity == result.Error {
 					lower := *x.Finding // the package set keeps the original
-					lower.Severity = result.Warning
+					lower.Severity, lower.Why = result.Warning, lowered
 					x.Finding, x.Lowered = &lower, true
 				}
 				id := x.Identity()
@@ -206,3 +206,6 @@ func (s *Session) order(quick bool) []*Rule {
 		return 1
 	})
 }
+
+// lowered is why a finding is only a warning that does not occur with what is installed today.
+const lowered = "only older releases that its requirements allow fail, not what pip installs today"

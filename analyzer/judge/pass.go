@@ -243,6 +243,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 		case importsWithout:
 			f.Severity = result.Warning
 			f.Headline = cmp.Or(f.Headline, f.Message)
+			f.Why = "the package handles that the module cannot be imported"
 			f.Message += ". The package handles that the module cannot be imported"
 		case loadsWithout:
 			if p.importsHolder(f.Library) {
@@ -250,6 +251,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 			}
 			f.Severity, f.Optional = result.Warning, true
 			f.Headline = cmp.Or(f.Headline, f.Message)
+			f.Why = "the package handles that the library cannot be loaded"
 			f.Message += ". The package handles that the library cannot be loaded; only what uses " +
 				path.Base(f.Object) + " does not work then"
 		}

@@ -2,8 +2,10 @@ package result_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/result"
 )
 
@@ -30,18 +32,42 @@ func TestAccounting(t *testing.T) {
 	}
 }
 
-// A share of undecided imports is named from a fifth on.
-func TestShare(t *testing.T) {
-	for undecided, want := range map[int]string{
-		0: "", 199: "", 200: "20 percent of the imports are undecided",
-		999: "99 percent of the imports are undecided",
+// From a fifth on, the share of undecided imports is named, with what makes them certain.
+func TestUnsure(t *testing.T) {
+	const because = " percent of the imports could not be checked, because liba.so was not read; to " +
+		"be certain, "
+	const there = " on a system that has that library."
+	wheel, object := result.Artifact{Kind: facts.KindWheel}, result.Artifact{Kind: facts.KindObject}
+	for _, c := range []struct {
+		undecided int
+		artifacts []result.Artifact
+		want      string
+	}{
+		{0, []result.Artifact{wheel}, ""},
+		{199, []result.Artifact{wheel}, ""},
+		{200, []result.Artifact{wheel}, "20" + because + "install and import it once" + there},
+		{999, []result.Artifact{wheel, object}, "99" + because + "install and import them once" + there},
+		{500, []result.Artifact{object}, "50" + because + "load it once" + there},
+		{500, []result.Artifact{object, object}, "50" + because + "load them once" + there},
 	} {
-		r := &result.Report{Artifacts: []result.Artifact{
-			{Accounting: &result.Accounting{Imports: 1000, Found: 1000 - undecided, Undecided: undecided,
-				Why: []result.Undecided{{Reason: result.NotRead, Library: "liba.so", Count: undecided}}}},
-		}}
-		if got := r.Share(); got != want {
-			t.Errorf("%d: got %q, want %q", undecided, got, want)
+		r := &result.Report{Artifacts: c.artifacts}
+		r.Artifacts[0].Accounting = &result.Accounting{
+			Imports: 1000, Found: 1000 - c.undecided, Undecided: c.undecided,
+			Why: []result.Undecided{{Reason: result.NotRead, Library: "liba.so", Count: c.undecided}},
+		}
+		if got := r.Unsure(); got != c.want {
+			t.Errorf("%d: got %q, want %q", c.undecided, got, c.want)
+		}
+		if c.undecided < 200 {
+			continue
+		}
+		r.Artifacts[0].Accounting.Why[0].Reason = result.OfHost
+		if got := r.Unsure(); !strings.HasSuffix(got, " once in that program.") {
+			t.Errorf("%d: got %q for symbols of the program", c.undecided, got)
+		}
+		r.Environment = true
+		if got := r.Unsure(); !strings.HasSuffix(got, "import the packages once in that program.") {
+			t.Errorf("%d: got %q for an environment", c.undecided, got)
 		}
 	}
 }

@@ -2,6 +2,9 @@ package result
 
 import (
 	"fmt"
+	"slices"
+
+	"github.com/compat-app/compat/analyzer/facts"
 )
 
 // Judged is a report, or one of its artifacts, in which nothing is known to be wrong. The sentences
@@ -69,14 +72,37 @@ func (j Judged) Except() string {
 // next to its answer. Less is usual: C++ libraries of systems whose symbols are not known.
 const considerable = 5
 
-// Share is the clause that a considerable part of the imports is undecided: "39 percent of the
-// imports are undecided"; "" if few are.
-func (r *Report) Share() string {
+// Unsure is the sentence that a considerable part of the imports is undecided, why, and what makes
+// it certain whether they are defined; "" if few are.
+func (r *Report) Unsure() string {
 	a := r.Accounting()
 	if a.Undecided == 0 || a.Undecided*considerable < a.Imports {
 		return ""
 	}
-	return fmt.Sprintf("%d percent of the imports are undecided", max(1, a.Undecided*100/a.Imports))
+	return fmt.Sprintf("%d percent of the imports could not be checked, because %s; to be certain, %s.",
+		max(1, a.Undecided*100/a.Imports), a.Why[0], r.toBeCertain(a.Why[0].Reason))
+}
+
+// toBeCertain says how to find out whether undecided imports are defined.
+func (r *Report) toBeCertain(reason Reason) string {
+	do := "load it once"
+	switch wheel := func(a Artifact) bool { return a.Kind == facts.KindWheel }; {
+	case r.Environment:
+		do = "import the packages once"
+	case slices.ContainsFunc(r.Artifacts, wheel) && len(r.Artifacts) == 1:
+		do = "install and import it once"
+	case slices.ContainsFunc(r.Artifacts, wheel):
+		do = "install and import them once"
+	case len(r.Artifacts) > 1:
+		do = "load them once"
+	}
+	switch reason {
+	case NotRead, NotFound:
+		return do + " on a system that has that library"
+	case OfHost, OfOpener:
+		return do + " in that program"
+	}
+	return do
 }
 
 // that returns a restriction if something was not checked.

@@ -42,7 +42,10 @@ result, which counts those modules too.
 
 Not detected: fields of structures that the limited API hides, macros, and functions that are
 looked up with dlsym.`,
-	Cause:    cause.Rule{Kind: notStable, Loader: cause.ReportsSymbol},
+	Cause: cause.Rule{
+		Kind: notStable, Loader: cause.ReportsSymbol,
+		Warns: "only the oldest Python that its tags name lacks the function",
+	},
 	Explains: []string{"macos-symbol-not-found", "windows-procedure-not-found", "platform-tag"},
 	References: []string{
 		"PEP 384, PEP 652",

@@ -22,6 +22,9 @@ type abiChange struct {
 	users    []string // objects of the run that use a removed symbol
 }
 
+// ofUsers is why a change of a library's ABI is a warning; see cause.Rule.Warns.
+const ofUsers = "it loads; only programs that were built against the earlier build are affected"
+
 // abiChanges lists the changes of a rule: for a rule about symbols one entry for each library, for
 // others one for each change. The same change against several earlier builds is one entry.
 func abiChanges(p *analyzer.Pass, rule string) []*abiChange {

@@ -23,7 +23,10 @@ build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: flags that leave no trace in the ELF header, such as -mlong-double-64 or -fshort-
 enums, unless the types of the interface show them.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"ELF for the Arm Architecture, 5.2: e_flags",
 		"RISC-V ELF psABI: file header",

@@ -39,7 +39,8 @@ Not detected: files that were removed or changed and that no loader needs (tests
 libraries that were stripped), changed Python sources, and another architecture if the Python of the
 environment cannot be read.`,
 	Cause: cause.Rule{
-		Kind: brokenFiles,
+		Warns: "the package may work without the file",
+		Kind:  brokenFiles,
 		// One command installs all packages again that are installed for the same other system.
 		Subject: func(f *analyzer.Finding) (string, bool) { return f.InstalledFor, f.InstalledFor != "" },
 	},

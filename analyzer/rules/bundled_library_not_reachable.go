@@ -92,7 +92,10 @@ A DLL that is linked with /DEPENDENTLOADFLAG:0x800 has its own DLLs searched in 
 if they are in its folder.
 
 Not detected: on Windows folders that a package computes in another way than from its own path.`,
-	Cause:      cause.Rule{Kind: cause.Unreachable, Loader: cause.ReportsLibrary},
+	Cause: cause.Rule{
+		Kind: cause.Unreachable, Loader: cause.ReportsLibrary,
+		Warns: "it works where something has loaded the library before",
+	},
 	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
 	Check:      checkReachable,

@@ -26,7 +26,10 @@ builds have debug information, of their own or in the baseline; the report says 
 evidence a library was compared.
 
 Not detected: conventions that compilers do not write into debug information (ms_abi, regparm).`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"Itanium C++ ABI, 3.1.2.3: non-trivial parameters",
 		"System V ABI, x86-64 supplement, 3.2: function calling sequence",

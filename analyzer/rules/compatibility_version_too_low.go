@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
@@ -23,6 +24,7 @@ Fix: bundle the library that the file was linked with.
 Severity: a warning where the wheel's tag includes macOS before 12; there is no finding otherwise.`,
 	Explains:   []string{"macos-library-too-old"},
 	References: []string{"mach-o/loader.h, struct dylib", "dyld 2: src/ImageLoader.cpp"},
+	Cause:      cause.Rule{Warns: "only macOS before 12 compares these versions"},
 	MacOS:      checkCompatibilityVersion,
 }
 

@@ -29,7 +29,10 @@ the other.
 
 Not detected: libraries whose SONAME does not follow the release (cuFFT, cuRAND, cuSOLVER, cuDNN),
 and libraries that are opened with dlopen.`,
-	Cause:      cause.Rule{Kind: cause.Choose("choose packages of one CUDA major version", "")},
+	Cause: cause.Rule{
+		Kind:  cause.Choose("choose packages of one CUDA major version", ""),
+		Warns: "both versions of CUDA are present, and two can work side by side",
+	},
 	References: []string{"CUDA release notes, library SONAMEs", "gABI, DT_NEEDED"},
 	Check:      checkCUDAMajor,
 }

@@ -30,7 +30,10 @@ still uses a symbol makes it an error. The rule needs an earlier build and check
 other data that the C++ compiler makes are not reported.
 
 Not detected: another type of the same size, where there is no debug information.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"System V ABI, x86-64 supplement: R_X86_64_COPY",
 		"glibc, elf/dl-reloc.c: different size in shared object",

@@ -24,7 +24,10 @@ Severity: a warning. Symbols with the tags arch, symver and regex are not compar
 ones may vanish.
 
 Not detected: the versions in the file. A file with several libraries is not read.`,
-	Cause: cause.Rule{Kind: cause.SymbolsFile, Subject: changedLibrary},
+	Cause: cause.Rule{
+		Kind: cause.SymbolsFile, Subject: changedLibrary,
+		Warns: "only packages that are built against the library are affected",
+	},
 	References: []string{
 		"deb-src-symbols(5)",
 		"dpkg-gensymbols(1)",

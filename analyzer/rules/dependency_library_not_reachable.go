@@ -56,7 +56,10 @@ installs, and the sources that may load it before are not read.
 
 Not detected: modules of wheels without any Python source, which a program imports itself, and what
 runs before the package is imported, such as an earlier import of another package.`,
-	Cause:      cause.Rule{Kind: cause.UnreachableDependency, Loader: cause.ReportsLibrary},
+	Cause: cause.Rule{
+		Kind: cause.UnreachableDependency, Loader: cause.ReportsLibrary,
+		Warns: "it works where something has loaded the library before",
+	},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH"},
 	Check:      checkDependencyReachable,
 	MacOS:      checkDependencyReachableMacOS,
@@ -160,10 +163,11 @@ func reportUnreachable(
 		f.Message += ". Whether something loads it before is not decided: " + before.Undecided
 		f.Unreached = true
 	case ofPreloader(p, l):
-		f.Severity = analyzer.Warning
+		f.Severity, f.Why = analyzer.Warning, "it works where "+preloader+" was imported before"
 		f.Message += ". It works only where " + preloader + " was imported before"
 	case v.Alternative:
 		f.Severity = analyzer.Warning
+		f.Why = "the file is one of several variants, and only one is loaded"
 		f.Message += ". This file is one of several variants, and only one is loaded"
 	case before.Loaded && !v.Program(): // by the import of the package that the object is in
 		f.Severity, f.Unreached = analyzer.Note, true

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -32,6 +33,7 @@ Not detected: copies in other packages, and copies with the same exports that be
 Objects with the same build ID, and variants of which only one is loaded at run time, are not
 reported.`,
 	References: []string{"gABI, DT_SONAME", "glibc: elf/dl-load.c, _dl_map_object"},
+	Cause:      cause.Rule{Warns: "it works where the copy that has the symbol is loaded first"},
 	Check:      checkDuplicates,
 }
 

@@ -26,7 +26,10 @@ evidence a library was compared.
 Not detected: constants that are macros. A name that marks the end of the values, such as FOO_COUNT
 or FOO_LAST, changes when others are added. It is listed but not reported, although a program can
 have arrays of that size.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"U. Drepper, How To Write Shared Libraries, section 3",
 		"libabigail manual: abidiff",

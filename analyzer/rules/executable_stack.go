@@ -32,7 +32,8 @@ reported.
 Not detected: code that makes the stack executable itself, and libraries that really need an
 executable stack (nested functions of GCC whose address is taken).`,
 	Cause: cause.Rule{
-		Kind: cause.Build("link it without an executable stack"), Loader: cause.RefusesStack,
+		Warns: "only systems with glibc 2.41 or newer refuse to load it",
+		Kind:  cause.Build("link it without an executable stack"), Loader: cause.RefusesStack,
 	},
 	References: []string{
 		"glibc: NEWS for 2.41, elf/dl-load.c, sysdeps/*/stackinfo.h",

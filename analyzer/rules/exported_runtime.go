@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
 )
@@ -34,6 +35,7 @@ runtimes themselves, nor operator new and delete, which memory allocators replac
 		"GCC: -static-libstdc++, -static-libgcc",
 		"Itanium C++ ABI: exception handling",
 	},
+	Cause: cause.Rule{Warns: "it fails only where this copy of the runtime is used in place of the real one"},
 	Check: checkExportedRuntime,
 }
 

@@ -32,7 +32,10 @@ symbol-version-removed or symbol-version-moved.
 
 Not detected: private symbols are not distinguished from public ones, unless abi.private or an
 .abignore file names them.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedLibrary,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"GNU Gnulib, libtool: versioning",
 		"Debian Policy, 8.6: shared library symbols",

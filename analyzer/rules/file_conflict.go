@@ -37,17 +37,20 @@ because the built-in package history knows it (of these the libraries are compar
 installed packages without hashes in RECORD, and conda environments. Files with the same content are
 not reported.`,
 	Environment: checkConflicts,
-	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{
-		Advice: func(t *cause.Text, where string) string {
-			if !hasOtherCauses(t) {
-				return firstFix(t, where)
-			}
-			return firstFix(t, where) +
-				" Do this first: the other causes of what you remove are then gone."
+	Cause: cause.Rule{
+		Subject: ofPackage, Kind: &cause.Kind{
+			Advice: func(t *cause.Text, where string) string {
+				if !hasOtherCauses(t) {
+					return firstFix(t, where)
+				}
+				return firstFix(t, where) +
+					" Do this first: the other causes of what you remove are then gone."
+			},
+			NamesPackages: true,
+			First:         true,
 		},
-		NamesPackages: true,
-		First:         true,
-	}},
+		Warns: "both packages may work with either file",
+	},
 	References: []string{
 		"PyPA: Recording installed projects, the RECORD file",
 		"opencv-python: README, Installation and Usage",

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/emscripten"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform/pyodide"
@@ -35,6 +36,7 @@ by a pointer of another type, which fail when they are executed ("function signa
 		"Emscripten: Dynamic Linking",
 	},
 	Explains: []string{"wasm-symbol"},
+	Cause:    cause.Rule{Warns: "it fails only when the function is called"},
 	Pyodide:  checkFunctionTypes,
 }
 

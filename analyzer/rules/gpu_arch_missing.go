@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/gpu"
 	"github.com/compat-app/compat/internal/lazyregexp"
@@ -39,6 +40,7 @@ table.`,
 		"PTX ISA, .target: architecture-specific and family-specific targets",
 		"LLVM, AMDGPU usage: generic processors",
 	},
+	Cause: cause.Rule{Warns: "another file of the artifact has code for that GPU"},
 	Check: checkGPUArch,
 }
 

@@ -36,15 +36,18 @@ that a file takes from an index that compat was not given; wheels whose address 
 (uv.lock, pylock.toml), if they are too large to be downloaded as a whole, because the page of the
 index is not read for them. compat check FILE compares hashes for systems with glibc only.`,
 	Environment: checkHashes,
-	Cause: cause.Rule{Subject: notFor, Kind: &cause.Kind{
-		Task: func(*cause.Text) cause.Task {
-			return cause.Task{Actor: result.Installer, Do: "renew the hashes in the lock file"}
+	Cause: cause.Rule{
+		Subject: notFor, Kind: &cause.Kind{
+			Task: func(*cause.Text) cause.Task {
+				return cause.Task{Actor: result.Installer, Do: "renew the hashes in the lock file"}
+			},
+			Advice: func(_ *cause.Text, where string) string {
+				return "Renew the hashes of " + where + ", if you know why they differ."
+			},
+			NotShipped: true,
 		},
-		Advice: func(_ *cause.Text, where string) string {
-			return "Renew the hashes of " + where + ", if you know why they differ."
-		},
-		NotShipped: true,
-	}},
+		Warns: "pip builds the source archive, whose hash is listed",
+	},
 	References: []string{
 		"pip documentation: Secure installs, Hash-checking Mode",
 		"Simple repository API (PEP 503, PEP 691): hashes of files",

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -29,6 +30,7 @@ linker.
 Not detected: whether the file exists on a particular machine. Shared libraries that are also
 executable are not checked.`,
 	References: []string{"gABI, program interpreter", "execve(2), ENOENT"},
+	Cause:      cause.Rule{Warns: "a script may start the program with another dynamic linker"},
 	Check:      checkInterpreter,
 }
 

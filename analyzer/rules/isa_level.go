@@ -47,7 +47,10 @@ names the level are not reported.
 Not detected: instructions that some paths reach only, that follow a jump through a table or a
 virtual function, or in an object of which only a part was compiled for newer processors.
 ` + "`compat facts`" + ` shows the note of a file.`,
-	Cause: cause.Rule{Kind: newerProcessor},
+	Cause: cause.Rule{
+		Kind:  newerProcessor,
+		Warns: "only older processors are affected",
+	},
 	References: []string{
 		"x86-64 psABI: micro-architecture levels, program properties",
 		"glibc: sysdeps/x86/dl-prop.h",

@@ -107,7 +107,10 @@ Libraries of the packages that an rpm, apk or conda package depends on are match
 capability, or because the package is known to have them; the packages themselves are not read. The
 report lists these libraries as assumed. A library that an npm package searches in the folder of a
 package that it depends on is not reported.`,
-	Cause:      cause.Rule{Lacks: cause.LacksLibrary},
+	Cause: cause.Rule{
+		Lacks: cause.LacksLibrary,
+		Warns: "it works where the library is installed",
+	},
 	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},
 	References: []string{"gABI, DT_NEEDED", "glibc: elf/dl-load.c"},
 	Check:      checkLibraryNotFound,

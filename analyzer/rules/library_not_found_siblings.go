@@ -53,6 +53,7 @@ func checkNeededBySibling(p *analyzer.Pass) {
 			switch fixes := append(siblingWithout(p, m.NeededBy, m.Name), siblingWith(p, m.Name)...); {
 			case known, s.inDebian && unknown == "" && otherVersion(p, m.Name) == nil:
 				f.Severity, f.Message = analyzer.Warning, f.Message+". It is provided by "+s.String()
+				f.Why = "provided by " + s.String()
 				p.Report(f, s.installing(p)...)
 			case unknown != "":
 				f.Severity, f.Message = analyzer.Warning, fmt.Sprintf(

@@ -23,7 +23,10 @@ build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: a wheel or package that this run did not build at all, for example for another
 Python. A library that a package manager installs from elsewhere is reported all the same.`,
-	Cause: cause.Rule{Kind: cause.LibraryRemoved, Subject: changedLibrary},
+	Cause: cause.Rule{
+		Kind: cause.LibraryRemoved, Subject: changedLibrary,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"Debian Policy, 8.1: run-time shared libraries",
 		"ld.so(8)",

@@ -27,6 +27,7 @@ Severity: an error with the release that an installation gets today.
 Not detected: an lxml that takes libxml2 from a shared library; wheels for macOS and Windows;
 other modules that exchange structures of a library of which each has a copy.`,
 	Cause: cause.Rule{
+		Warns:   "only older releases fail, and pip does not choose them today",
 		Kind:    cause.WrongPackage,
 		Subject: func(f *analyzer.Finding) (string, bool) { return f.Package, false },
 	},

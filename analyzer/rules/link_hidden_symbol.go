@@ -29,7 +29,10 @@ The same objects are checked as by link-undefined-reference. gold, lld and mold 
 the program then fails at start.
 
 Not detected: static libraries of other compilers (compiler-rt).`,
-	Cause: cause.Rule{Linker: true},
+	Cause: cause.Rule{
+		Linker: true,
+		Warns:  "only programs that are linked with it are affected",
+	},
 	References: []string{
 		"binutils: bfd/elflink.c, elf_link_output_extsym",
 		"glibc: Makerules, libc_nonshared.a",

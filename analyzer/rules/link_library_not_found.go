@@ -30,7 +30,10 @@ search for such libraries, and link.
 
 Not detected: LD_LIBRARY_PATH and LD_RUN_PATH at link time. Libraries of a known driver or system
 package are not reported.`,
-	Cause:      cause.Rule{Lacks: cause.LacksLibrary, Linker: true},
+	Cause: cause.Rule{
+		Lacks: cause.LacksLibrary, Linker: true,
+		Warns: "only programs that are linked with it are affected",
+	},
 	References: []string{"ld(1), -rpath-link", "binutils: ld/ldelf.c, ldelf_after_open"},
 	Check:      checkLinkLibrary,
 }

@@ -26,7 +26,10 @@ types, and link; at run time the variable then has a wrong address.
 
 Not detected: an ordinary reference to a thread-local definition, since an undefined symbol then
 has no type.`,
-	Cause: cause.Rule{Linker: true},
+	Cause: cause.Rule{
+		Linker: true,
+		Warns:  "only programs that are linked with it are affected",
+	},
 	References: []string{
 		"binutils: bfd/elflink.c, _bfd_elf_merge_symbol",
 		"ELF Handling For Thread-Local Storage, section 3",

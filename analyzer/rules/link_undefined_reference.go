@@ -39,7 +39,10 @@ The message lists them.
 
 Not detected: symbols that the program itself defines, symbols of libraries of which only the name
 is known, and protected data that a program copies.`,
-	Cause: cause.Rule{Lacks: cause.LacksSymbol, Linker: true},
+	Cause: cause.Rule{
+		Lacks: cause.LacksSymbol, Linker: true,
+		Warns: "only programs that are linked with it are affected",
+	},
 	References: []string{
 		"ld(1), --no-allow-shlib-undefined and --as-needed",
 		"glibc 2.34 NEWS: libdl, libpthread, librt and libutil are part of libc",

@@ -33,7 +33,10 @@ build may not be finished. It is a note where WHEEL declares a pure Python wheel
 with shared objects, which Fedora then installs in lib/ and not in lib64/.
 
 Not detected: fields that pip does not compare.`,
-	Cause: cause.Rule{Kind: disagreeing},
+	Cause: cause.Rule{
+		Kind:  disagreeing,
+		Warns: "pip reads the tags from the file name; only tools that read WHEEL are affected",
+	},
 	References: []string{
 		"PEP 427",
 		"PyPA: Binary distribution format",

@@ -48,6 +48,7 @@ those are not reported.`,
 		"PyPA: Platform compatibility tags",
 	},
 	Cause: cause.Rule{
+		Warns: "no function was found that the older systems lack",
 		Kind: &cause.Kind{
 			OfTags: true,
 			Short: func(t *cause.Text) string {

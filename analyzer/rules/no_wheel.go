@@ -29,7 +29,10 @@ compilers and libraries for it. What it builds is not checked.
 
 Not detected: wheels on an index that compat was not given.`,
 	Environment: checkWheels,
-	Cause:       cause.Rule{Kind: noWheelCause, Subject: notFor},
+	Cause: cause.Rule{
+		Kind: noWheelCause, Subject: notFor,
+		Warns: "pip builds the package from source where a compiler is installed",
+	},
 	References: []string{
 		"PEP 425: Compatibility Tags for Built Distributions",
 		"PEP 600: manylinux platform tags",

@@ -45,6 +45,7 @@ recognized by the error texts of NumPy 1's declarations for Cython.
 Not detected: modules of pybind11, which uses a name that exists in both, and old modules that
 happen to work.`,
 	Cause: cause.Rule{
+		Warns:   "it works with NumPy 1, or as long as it does not use NumPy",
 		Kind:    cause.WrongPackage,
 		Subject: func(*analyzer.Finding) (string, bool) { return "numpy", false },
 	},
@@ -71,11 +72,11 @@ func checkNumPy(p *analyzer.Pass) {
 			Message: v.Path + " was built against NumPy 1. Its import, or its first use of NumPy, " +
 				"fails with " + version}
 		if continues(p, v) {
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, "the package can be imported; what uses NumPy fails"
 			f.Message = v.Path + " was built against NumPy 1. It cannot use " + version
 		}
 		if !sure {
-			f.Severity = analyzer.Warning
+			f.Severity, f.Why = analyzer.Warning, "pip may also choose NumPy 1, with which it works"
 			f.Message += ", which the declared range allows"
 		}
 		p.Report(

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 )
@@ -30,6 +31,7 @@ NumPy from Python code, and modules of pybind11.`,
 		"numpy/core/code_generators/generate_numpy_api.py, import_array",
 		"Core metadata specifications, Requires-Dist",
 	},
+	Cause: cause.Rule{Warns: "it works where NumPy is installed"},
 	Check: checkNumPyDeclared,
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
@@ -29,6 +30,7 @@ checked, nor 32-bit ones, since devices with large pages have 64 bits.`,
 		"Android developers: Support 16 KB page sizes",
 	},
 	Explains: []string{"segment-alignment"},
+	Cause:    cause.Rule{Warns: "only devices with larger memory pages are affected"},
 	Android:  checkPageSize,
 }
 

@@ -36,7 +36,10 @@ not known. A module counts as free-threaded if it imports what only those do: _P
 _Py_MergeZeroLocalRefcount or PyUnstable_Module_SetGIL.
 
 Not detected: free-threaded modules that import none of these, and wheels for macOS and Windows.`,
-	Cause:      cause.Rule{Kind: cause.Build("build a wheel for each build of CPython")},
+	Cause: cause.Rule{
+		Kind:  cause.Build("build a wheel for each build of CPython"),
+		Warns: "only users of the other build of CPython are affected",
+	},
 	References: []string{"PEP 703", "PEP 425", "CPython: Include/refcount.h, Include/moduleobject.h"},
 	Check:      checkPythonBuild,
 }

@@ -29,7 +29,10 @@ Fix: extract the wheel with ` + "`python -m zipfile -e`" + `, and write RECORD a
 
 Not detected: digests of objects over 4 MB (only their size is compared) and of files that are not
 ELF objects.`,
-	Cause:      cause.Rule{Kind: cause.Build("regenerate RECORD")},
+	Cause: cause.Rule{
+		Kind:  cause.Build("regenerate RECORD"),
+		Warns: "pip installs it; only tools that compare files with RECORD are affected",
+	},
 	References: []string{"PEP 376, PEP 427", "PyPA: Recording installed projects"},
 	Check:      checkRecord,
 	Windows:    checkRecord,

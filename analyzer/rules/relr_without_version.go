@@ -32,7 +32,10 @@ An object that needs no version of libc.so.6 is loaded by every glibc. For one i
 on systems older than glibc 2.36.
 
 Not reported on musl, which has no symbol versions and supports DT_RELR since 1.2.4.`,
-	Cause:      cause.Rule{Kind: cause.TooNew, Loader: cause.ReportsVersion},
+	Cause: cause.Rule{
+		Kind: cause.TooNew, Loader: cause.ReportsVersion,
+		Warns: "only some of the systems that it is for are affected",
+	},
 	References: []string{"glibc: elf/dl-version.c, NEWS for 2.36", "ld: -z pack-relative-relocs"},
 	Check:      checkRelrVersion,
 }

@@ -45,17 +45,20 @@ environments and in virtual environments with the packages of the system, and al
 requirements files. Of conda packages: dependencies on virtual packages other than __glibc. A
 dependency in a form that compat does not know is listed as one that could not be read.`,
 	Environment: checkRequirements,
-	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{
-		Title: func(t *cause.Text) string {
-			title := t.First().Headline
-			if n := len(t.All()) - 1; n > 0 {
-				title += " (and " + analyzer.Count(n, "more requirement") + ")"
-			}
-			return title
+	Cause: cause.Rule{
+		Subject: ofPackage, Kind: &cause.Kind{
+			Title: func(t *cause.Text) string {
+				title := t.First().Headline
+				if n := len(t.All()) - 1; n > 0 {
+					title += " (and " + analyzer.Count(n, "more requirement") + ")"
+				}
+				return title
+			},
+			States:        true,
+			NamesPackages: true,
 		},
-		States:        true,
-		NamesPackages: true,
-	}},
+		Warns: "the packages may work together nevertheless",
+	},
 	References: []string{
 		"Core metadata specifications: Requires-Dist",
 		"PEP 508: Dependency specification for Python Software Packages",

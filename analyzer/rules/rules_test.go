@@ -70,6 +70,9 @@ func TestEveryRuleIsDocumented(t *testing.T) {
 				r.ID,
 			)
 		}
+		if r.Severity == analyzer.Warning && r.Cause.Warns == "" {
+			t.Errorf("%s: its findings are warnings, and Cause.Warns does not say why", r.ID)
+		}
 		if _, err := os.Stat(strings.ReplaceAll(r.ID, "-", "_") + ".go"); err != nil {
 			t.Errorf("%s: its file is not called after it: %v", r.ID, err)
 		}

@@ -40,7 +40,10 @@ that are built from source.
 
 Not detected: what is linked statically, SBOMs in XML, wheels for macOS and Windows except for
 invalid files, versions of other libraries, and files over a limit (8 MiB, 10,000 components).`,
-	Cause: cause.Rule{Kind: cause.Build("write the SBOM again")},
+	Cause: cause.Rule{
+		Kind:  cause.Build("write the SBOM again"),
+		Warns: "it loads; only who reads the SBOM is affected",
+	},
 	References: []string{
 		"PEP 770",
 		"CycloneDX 1.4 to 1.7, SPDX 2.3",

@@ -27,7 +27,10 @@ evidence a library was compared.
 
 Not detected: other meanings of the same types, and attributes that compilers do not write into
 debug information (ms_abi, regparm).`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"System V ABI, x86-64 supplement, 3.2: function calling sequence",
 		"U. Drepper, How To Write Shared Libraries, section 3",

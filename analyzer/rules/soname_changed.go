@@ -22,7 +22,10 @@ Severity: always a note, because old programs keep working with the old library.
 earlier build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: whether distributions still have the old library.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"Debian Policy, 8.1: run-time shared libraries",
 		"GNU libtool manual: Updating library version information",

@@ -25,7 +25,10 @@ Severity: always a note: programs that were built before keep working. The rule 
 build and checks public libraries (lib*.so with a SONAME).
 
 Not detected: whether the earlier build was ever published, where it is a branch.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedLibrary,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"U. Drepper, How To Write Shared Libraries, section 3.6",
 		"GNU ld manual, VERSION command",

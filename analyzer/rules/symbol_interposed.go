@@ -37,7 +37,10 @@ what is opened after the import, and data that only a program defines. Weak symb
 functions, templates, type information) are meant to be shared and not reported, nor are symbols
 of the system's libraries, also of newer systems (functions of a newer libstdc++, which compilers
 link into each library), and those that the linker has bound with -Bsymbolic.`,
-	Cause: cause.Rule{Subject: ofPackage, Kind: &cause.Kind{Advice: firstFix}},
+	Cause: cause.Rule{
+		Subject: ofPackage, Kind: &cause.Kind{Advice: firstFix},
+		Warns: "it happens only in this order of imports, and both copies may work alike",
+	},
 	References: []string{
 		"dlopen(3), RTLD_GLOBAL",
 		"gABI: Shared Object Dependencies, symbol interposition",

@@ -34,7 +34,10 @@ Fix: remove the folder from LD_LIBRARY_PATH, or update the library in it.
 Severity: a warning where a library of such a folder needs another one that is not found.
 
 Not detected: folders that were not given, and variants for a CPU (glibc-hwcaps) in them.`,
-	Cause:      cause.Rule{Lacks: cause.LacksSymbolOfLoaded, Where: " on the search path"},
+	Cause: cause.Rule{
+		Lacks: cause.LacksSymbolOfLoaded, Where: " on the search path",
+		Warns: "it works where another copy of the library was loaded before",
+	},
 	References: []string{"ld.so(8), LD_LIBRARY_PATH", "glibc: elf/dl-load.c, _dl_map_object"},
 	Check:      checkSymbolInFolder,
 }

@@ -35,7 +35,10 @@ against the oldest version that is allowed.
 Not detected: packages whose exports are not known; the report lists those that could not be
 looked up. What a library of another package needs is known if its wheel was read from an index,
 and of most packages of the built-in history: CUDA, Qt, RAPIDS and cmeel, but not torch.`,
-	Cause: cause.Rule{Lacks: cause.LacksSymbolOfLoaded},
+	Cause: cause.Rule{
+		Lacks: cause.LacksSymbolOfLoaded,
+		Warns: "other releases of the package have the symbol",
+	},
 	References: []string{
 		"glibc: elf/dl-load.c, _dl_map_object (a loaded SONAME wins)",
 		"glibc: elf/dl-lookup.c",

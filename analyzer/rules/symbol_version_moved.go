@@ -29,7 +29,10 @@ still uses a symbol makes it an error. The rule needs an earlier build and check
 version and gets a new default one is not reported, because old programs still bind to it.
 
 Not detected: a symbol that keeps its version and changes its meaning.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedLibrary,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"glibc, elf/dl-lookup.c: check_match",
 		"U. Drepper, How To Write Shared Libraries, section 3",

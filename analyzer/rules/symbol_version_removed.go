@@ -29,7 +29,10 @@ still uses a symbol makes it an error. The rule needs an earlier build and check
 they are private (LIBX_PRIVATE) are not reported.
 
 Not detected: programs that use dlvsym with the version.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedLibrary},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedLibrary,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"glibc, elf/dl-version.c: _dl_check_map_versions",
 		"GNU ld manual, VERSION command",

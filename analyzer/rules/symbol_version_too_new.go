@@ -58,7 +58,10 @@ or tag the wheel for the newer one. Weak imports are not reported.
 
 Not detected: symbols that are looked up with dlsym, and versions that only a dependency of a
 dependency needs.`,
-	Cause:    cause.Rule{Kind: cause.TooNew, Loader: cause.ReportsVersion},
+	Cause: cause.Rule{
+		Kind: cause.TooNew, Loader: cause.ReportsVersion,
+		Warns: "only some of the systems that it is for are affected",
+	},
 	Explains: []string{"macos-symbol-not-found", "windows-procedure-not-found", "platform-tag"},
 	References: []string{
 		"System V gABI, symbol versioning: LSB Core 5.0, chapter 10.7",

@@ -31,8 +31,11 @@ an object, symbols that a library may have that was not found, which is a findin
 those of an object that lacks others with the newest releases only. They are counted as undecided.
 If only the oldest release that a requirement allows was not read, nothing is said: it often has no
 wheel for the platform.`,
-	Cause: cause.Rule{Subject: ofPackage, Kind: cause.Choose(
-		"name a package index, or with --venv an environment that has it, so that it is checked", "")},
+	Cause: cause.Rule{
+		Subject: ofPackage, Kind: cause.Choose(
+			"name a package index, or with --venv an environment that has it, so that it is checked", ""),
+		Warns: "the library may have all symbols; nothing is known to be missing",
+	},
 	References: []string{"gABI, symbol table"},
 	Check:      checkUnread,
 }

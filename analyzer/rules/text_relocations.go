@@ -25,7 +25,10 @@ Fix: compile it with -fPIC, and link with ` + "`-Wl,-z,text`" + `, which fails t
 relocations are left.
 
 Not detected: whether the policy of a particular system forbids it.`,
-	Cause:      cause.Rule{Kind: cause.Build("compile it with -fPIC")},
+	Cause: cause.Rule{
+		Kind:  cause.Build("compile it with -fPIC"),
+		Warns: "it loads on most systems; those that forbid writable code refuse it",
+	},
 	References: []string{"gABI, DT_TEXTREL", "glibc: elf/dl-reloc.c", "ld: -z text"},
 	Check:      checkTextRelocations,
 	Android:    checkTextRelocationsAndroid,

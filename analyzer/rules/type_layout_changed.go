@@ -29,7 +29,10 @@ type with the same numbers and pointers in memory, such as a structure of two po
 an array of two, is not reported.
 
 Not detected: members with the same type and another meaning, and macros of headers.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"KDE Community Wiki: Policies/Binary Compatibility Issues With C++",
 		"Itanium C++ ABI, 2: data layout",

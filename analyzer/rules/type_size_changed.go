@@ -31,6 +31,7 @@ warns about; C functions of another package (` + "`__pyx_capi__`" + `); modules 
 than x86_64, and modules in which the compiler expanded the function that imports types. NumPy has
 a rule of its own, numpy-abi-mismatch.`,
 	Cause: cause.Rule{
+		Warns:   ofUsers,
 		Kind:    cause.WrongPackage,
 		Subject: func(f *analyzer.Finding) (string, bool) { return f.Package, false },
 	},

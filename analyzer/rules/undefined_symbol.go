@@ -102,7 +102,10 @@ of a library that another library of the artifact opens by name before it opens 
 host process (Py… of a module that several releases, PyPy, a debug or a free-threaded build load;
 napi_…, uv_… and OpenSSL in a Node.js addon; JVM_… in a library with native methods), and symbols of
 an object that misses a whole library.`,
-	Cause:      cause.Rule{Lacks: cause.LacksSymbol},
+	Cause: cause.Rule{
+		Lacks: cause.LacksSymbol,
+		Warns: "it works where the program that loads it has the symbol",
+	},
 	Explains:   []string{"macos-symbol-not-found", "windows-procedure-not-found"},
 	References: []string{"glibc: elf/dl-lookup.c", "gABI, symbol table"},
 	Check:      checkUndefinedSymbol,

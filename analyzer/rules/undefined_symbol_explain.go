@@ -118,6 +118,11 @@ func (x *lostSymbol) ofNewerSystem() bool {
 	return true
 }
 
+// warn makes the finding a warning, with the reason as a clause.
+func (x *lostSymbol) warn(why string) {
+	x.finding.Severity, x.finding.Why = analyzer.Warning, why
+}
+
 // ofOtherVersion explains a library of the artifact that lacks the version of the symbol.
 func (x *lostSymbol) ofOtherVersion() bool {
 	if !lacksVersion(x.binding) {
@@ -178,7 +183,7 @@ func (x *lostSymbol) ofNodeRelease() bool {
 	if !x.view.Host.Unstable(x.name()) {
 		return false
 	}
-	x.finding.Severity = analyzer.Warning
+	x.warn("other releases of Node.js may have the symbol")
 	x.finding.Message += ofNode + moduleVersion(x.view)
 	x.fixes = append(x.fixes, rebuildForNode)
 	return true
@@ -222,7 +227,7 @@ func (x *lostSymbol) notGlobal() bool {
 	x.finding.ProvidedBy = &other.Path
 	x.add("%s has it, but is visible only if it was loaded with RTLD_GLOBAL before", other.Path)
 	if mayBeGlobal(x.Pass, x.view, x.name()) {
-		x.finding.Severity = analyzer.Warning
+		x.warn("it works where a library that has the symbol was loaded with RTLD_GLOBAL before")
 	} else {
 		x.finding.Message += ", and nothing in the wheel does that"
 	}
@@ -270,7 +275,7 @@ func (x *lostSymbol) perhapsGlobal() bool {
 		!mayBeGlobal(x.Pass, x.view, x.name()) {
 		return false
 	}
-	x.finding.Severity = analyzer.Warning
+	x.warn("a Python source of the wheel may load a library that has the symbol first")
 	x.add("A Python source of the wheel loads a library with RTLD_GLOBAL, perhaps one of a package " +
 		"that it requires")
 	return true
@@ -281,7 +286,7 @@ func (x *lostSymbol) ofVariant() bool {
 	if !x.variant() {
 		return false
 	}
-	x.finding.Severity = analyzer.Warning
+	x.warn("the file is one of several variants, and only one is loaded")
 	x.add("This file is one of several variants, and only one is loaded")
 	return true
 }
@@ -292,7 +297,7 @@ func (x *lostSymbol) ofMPI() bool {
 	if !strings.HasPrefix(x.name(), "MPI_") || x.view.Extension() || x.view.Linked() {
 		return false
 	}
-	x.finding.Severity = analyzer.Warning
+	x.warn("it works in programs that have loaded an MPI library before")
 	x.add("Only programs that have loaded an MPI library before can load it")
 	return true
 }
@@ -313,7 +318,7 @@ func (x *lostSymbol) ofCondaPackage() bool {
 		return false
 	}
 	if others := x.Facts.OtherPackages(); len(others) > 0 && !x.Installed {
-		x.finding.Severity = analyzer.Warning
+		x.warn("a package that was not read may have the symbol")
 		x.add("It may be in a package that it depends on and that was not read: %s",
 			analyzer.List(others, 3, len(others), "package"))
 	}
@@ -325,7 +330,7 @@ func (x *lostSymbol) ofHost() bool {
 	if x.view.Host != analyzer.HostUnknown && !x.Facts.Packaged() {
 		return false
 	}
-	x.finding.Severity = analyzer.Warning
+	x.warn("the program that loads the file may define the symbol")
 	x.add("The program that loads the file must define the symbol")
 	x.fixes = append(x.fixes, rebuildForHost)
 	return true
@@ -344,7 +349,7 @@ func (x *lostSymbol) ofTorch() bool {
 	if oldest == "" {
 		return false
 	}
-	x.finding.Severity = analyzer.Warning
+	x.warn("it works where the libraries of torch are visible to it")
 	x.add("torch %s has it. The wheel does not require torch and no Python source imports the "+
 		"module, so it loads only where code has opened the libraries of torch with RTLD_GLOBAL "+
 		"before", oldest)
@@ -381,7 +386,7 @@ func (x *lostSymbol) perhapsNotFound() bool {
 	for _, l := range x.definers() {
 		missing := l.Loading.Missing
 		if mayBeMissing(x.Pass, x.view, missing, x.binding) {
-			x.finding.Severity = analyzer.Warning
+			x.warn("a library that was not found may have the symbol")
 			x.add("%s, which %s needs and which was not found, may have it. %s has other symbols that it "+
 				"lacks, and is visible only if it was loaded with RTLD_GLOBAL before", missing[0].Name,
 				missing[0].NeededBy.Path, l.Path)

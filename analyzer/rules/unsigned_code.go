@@ -2,6 +2,7 @@ package rules
 
 import (
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/fix"
 )
 
@@ -26,6 +27,7 @@ Not detected: certificates that expired or were revoked, and entitlements.`,
 		"Apple: macOS 11 release notes, code signing",
 		"XNU: osfmk/kern/cs_blobs.h",
 	},
+	Cause: cause.Rule{Warns: "no module of the wheel loads the file"},
 	MacOS: checkSignature,
 	Quick: true,
 }

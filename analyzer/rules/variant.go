@@ -60,6 +60,6 @@ func asVariant(f *analyzer.Finding, only string) {
 	if only == "" {
 		return
 	}
-	f.Severity, f.OnlyWith = analyzer.Warning, only
+	f.Severity, f.OnlyWith, f.Why = analyzer.Warning, only, "the file is loaded only with "+only
 	f.Message += ". It is one of several variants; it is loaded only with " + only
 }

@@ -41,7 +41,10 @@ Fix: build the wheel for its properties, or correct them.
 
 Not detected: properties of other namespaces, objects in wheels for macOS and Windows, and whether
 the wheels of a release agree.`,
-	Cause: cause.Rule{Kind: cause.Build("correct the properties of the variant")},
+	Cause: cause.Rule{
+		Kind:  cause.Build("correct the properties of the variant"),
+		Warns: "only installers that know wheel variants read these properties",
+	},
 	References: []string{
 		"PEP 825 (draft): variant wheel, variant metadata",
 		"PEP 817 (draft): variant properties",

@@ -36,7 +36,8 @@ Not reported where the library is loaded by the process (Python has libc, libm, 
 another library of the load, and on musl, which has no symbol versions. An import of that library
 that nothing else defines is reported as undefined-symbol.`,
 	Cause: cause.Rule{
-		Kind: cause.TooNew,
+		Warns: "it works where the library was loaded before",
+		Kind:  cause.TooNew,
 		KindOf: func(f *analyzer.Finding) *cause.Kind {
 			if f.ProvidedBy != nil { // the library is there, but it is another one
 				return cause.Undefined

@@ -24,7 +24,10 @@ build and checks public libraries (lib*.so with a SONAME). The tables are read f
 itself, so that no debug information is needed.
 
 Not detected: classes whose table is not exported.`,
-	Cause: cause.Rule{Kind: cause.ABIChange, Subject: changedSymbol},
+	Cause: cause.Rule{
+		Kind: cause.ABIChange, Subject: changedSymbol,
+		Warns: ofUsers,
+	},
 	References: []string{
 		"Itanium C++ ABI, 2.5: virtual table layout",
 		"KDE Community Wiki: Policies/Binary Compatibility Issues With C++",

@@ -61,7 +61,10 @@ another system makes the installation fail since the ABI 2025_0.
 Severity: an error for a module that Python imports (see above for the tag any), if no binary of the
 wheel or package fits what it is for, and for a public library of a package; a warning otherwise:
 some contain objects for several architectures and select one at run time, or have them for tests.`,
-	Cause:      cause.Rule{Kind: wrongPlatform},
+	Cause: cause.Rule{
+		Kind:  wrongPlatform,
+		Warns: "no module of the wheel loads the file, or it works on the other platforms of its tag",
+	},
 	Explains:   []string{"macos-wrong-architecture", "windows-wrong-architecture"},
 	References: []string{"gABI, e_machine", "PEP 425, platform tag"},
 	Check:      checkArchitecture,

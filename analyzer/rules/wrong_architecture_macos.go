@@ -69,11 +69,19 @@ func hasOtherSlice(p *analyzer.Pass, o *analyzer.MachObject) bool {
 	})
 }
 
-// tagFor returns the wheel's platform tag with other architectures.
+// tagFor returns the wheel's platform tag with other architectures. Its version is that of the tag
+// of the wheel, not that of the platform: arm64 exists only since macOS 11.
 func tagFor(p *analyzer.Pass, archs []string) string {
 	arch := archs[0]
 	if len(archs) > 1 {
 		arch = "universal2"
 	}
-	return platform.OfMacOS(p.Platform.LibcVersion, arch).Name
+	version := p.Platform.LibcVersion
+	for _, t := range p.Facts.Wheel.Tags {
+		tag := platform.ParseTag(t.Platform)
+		if tag.System == platform.TagMacOS && arch != "arm64" && platform.Older(tag.Release(), version) {
+			version = tag.Release()
+		}
+	}
+	return platform.OfMacOS(version, arch).Name
 }

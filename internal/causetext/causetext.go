@@ -58,8 +58,8 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	}
 	fmt.Fprintf(&b, "%s %d. %s%s: %s\n\n", o.Heading, i+1, c.Severity, name,
 		mdsafe.Prose(c.Title, known...))
-	b.WriteString(mdsafe.Prose(c.Action, known...))
-	if why := Why(c); why != "" {
+	b.WriteString(mdsafe.Prose(Task(c), known...))
+	if why := Why(c); why != "" && c.Severity != analyzer.Warning {
 		b.WriteString(" " + mdsafe.Prose(why, known...) + ".")
 	}
 	switch {
@@ -104,6 +104,14 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", ruleLinks([]string{MainRule(r, c)}, o.Rules),
 		analyzer.Count(len(c.Findings), "finding"), analyzer.Count(c.Objects, "object"))
 	return b.String()
+}
+
+// Task says who has to do what about a cause, and of a warning why it is one.
+func Task(c *analyzer.Cause) string {
+	if why := Why(c); why != "" && c.Severity == analyzer.Warning {
+		return c.Action + " " + why + "."
+	}
+	return c.Action
 }
 
 // Why says why a cause has its severity: "Why an error: no known package provides it"; "" if that
@@ -290,7 +298,7 @@ func ShownBefore(r *analyzer.Report, cause int, x analyzer.CauseFix) int {
 func Label(c *analyzer.Cause, i int) string {
 	switch {
 	case c.ForUsers(c.Fixes[i]):
-		return "For users"
+		return forUsers
 	case i == 0:
 		return "Fix"
 	case c.Together:
@@ -299,8 +307,10 @@ func Label(c *analyzer.Cause, i int) string {
 	return "Or"
 }
 
+const forUsers = "For users"
+
 func markdownFix(label string, x analyzer.CauseFix, step Step, known []string) string {
-	b := fmt.Sprintf("**%s** (%s): %s\n", label, step.State, mdsafe.Prose(x.Title.String(), known...))
+	b := fmt.Sprintf("**%s** (%s%s): %s\n", label, step.By, step.State, mdsafe.Prose(x.Title.String(), known...))
 	if step.Remark != "" {
 		b += "\n" + mdsafe.Prose(step.Remark) + "\n"
 	}
@@ -311,6 +321,27 @@ func markdownFix(label string, x analyzer.CauseFix, step Step, known []string) s
 		b += "\nCosts: " + mdsafe.Prose(strings.Join(x.Cost, "; "), known...) + "\n"
 	}
 	return b
+}
+
+// RunsMarkdown returns the commands to run as a numbered list; "" without any.
+func RunsMarkdown(s *Steps) string {
+	if len(s.Runs()) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n" + mdsafe.Prose(s.RunsTitle()) + "\n\n")
+	for i, x := range s.Runs() {
+		fence := mdsafe.Fence("", mdsafe.Cut(mdsafe.Lines(strings.Join(x.Commands, "\n")), 2000))
+		if about := s.About(i); about != "" {
+			fence = fmt.Sprintf("%d. %s\n\n   %s\n", i+1, mdsafe.Prose(about),
+				strings.ReplaceAll(strings.TrimRight(fence, "\n"), "\n", "\n   "))
+		}
+		b.WriteString(fence)
+	}
+	if other := s.Other(); other != "" {
+		b.WriteString("\n" + other + "\n")
+	}
+	return b.String()
 }
 
 // Commands returns the lines of the command of a fix, for the folder that compat was started in: a

@@ -10,47 +10,12 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// The plan says that commands rename the wheel if one of them is for a file that is not there yet.
-func TestPlanWithRenamedWheel(t *testing.T) {
-	const wheel = "dist/widget-1.0-py3-none-manylinux1_x86_64.whl"
-	cause := func(id string, command shellword.Line) analyzer.Cause {
-		return analyzer.Cause{ID: id, Artifact: wheel, Severity: analyzer.Error, Fixes: []analyzer.CauseFix{
-			{Fix: fix.Fix{Command: command}},
-		}}
-	}
-	tag := cause("tag", "wheel tags --remove --platform-tag manylinux_2_28_x86_64 "+
-		"widget-1.0-py3-none-manylinux1_x86_64.whl")
-	renamed := cause("bundle", "auditwheel repair widget-1.0-py3-none-manylinux_2_28_x86_64.whl")
-	moved := cause("tag", "wheel tags --remove --python-tag cp38 wheelhouse/widget-1.0-*.whl")
-	built := cause("bundle", "auditwheel repair widget-1.0-py3-none-linux_x86_64.whl")
-	install := cause("install", "apt-get install libb64-0d")
-	const apply = "Apply the fix of each of causes 1 and 2; compat did not try them together."
-	const order = " Run the commands from top to bottom: one writes the wheel that the next one reads."
-	for _, c := range []struct {
-		causes []analyzer.Cause
-		want   string
-	}{
-		{[]analyzer.Cause{tag, renamed}, apply + order},
-		{[]analyzer.Cause{install, moved}, apply + order},
-		{[]analyzer.Cause{install, tag}, apply},
-		{[]analyzer.Cause{tag, tag}, apply}, // one command
-		{[]analyzer.Cause{tag, built}, apply},
-	} {
-		r := &analyzer.Report{Artifacts: []analyzer.Artifact{{Path: wheel}}, Causes: c.causes}
-		for _, x := range c.causes {
-			r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: x.ID})
-		}
-		c.causes[0].ID += "-1"
-		r.Plan.Fixes[0].Cause += "-1"
-		if got := PlanSentence(r); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
-		}
-	}
-}
-
 // If one command removes several causes, the plan says so, and what is left to apply.
 func TestPlanWithOneCommand(t *testing.T) {
-	r := &analyzer.Report{Causes: []analyzer.Cause{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
+	fixes := []analyzer.CauseFix{{}}
+	r := &analyzer.Report{Causes: []analyzer.Cause{
+		{ID: "a", Fixes: fixes}, {ID: "b", Fixes: fixes}, {ID: "c", Fixes: fixes},
+	}}
 	r.Plan.Tried = []string{"b", "c"}
 	r.Plan.Fixes = []result.PlannedFix{{Cause: "a"}, {Cause: "c"}}
 	want := "compat tried one command for causes 2 and 3: both are gone. " +

@@ -2,7 +2,6 @@ package causetext
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -45,6 +44,12 @@ func PlanSentence(r *analyzer.Report) string {
 	if len(left) > 0 {
 		without = "no other error is left"
 	}
+	for i, c := range r.Causes { // warnings
+		if len(c.Fixes) == 0 && !slices.Contains(left, i+1) {
+			left = append(left, i+1)
+		}
+	}
+	slices.Sort(left)
 	var out []string
 	var done []int
 	for _, id := range r.Plan.Tried {
@@ -75,10 +80,6 @@ func PlanSentence(r *analyzer.Report) string {
 		out = append(out, "Build the wheel again for "+ranges(sorted(build))+", and remove "+
 			ranges(sorted(later))+" in that build.")
 	}
-	if len(later) == 0 && renames(r) {
-		out = append(out, "Run the commands from top to bottom: one writes the wheel that the next one "+
-			"reads.")
-	}
 	if len(left) > 0 {
 		out = append(out, "No ready-made fix for "+ranges(left)+".")
 	}
@@ -101,30 +102,6 @@ func notTogether(r *analyzer.Report) string {
 		}
 	}
 	return "did not try them together"
-}
-
-// renames reports whether a command that is to be applied is for a wheel with another name or place
-// than that of the artifact: an earlier command writes it.
-func renames(r *analyzer.Report) bool {
-	for _, c := range r.Causes {
-		applied := c.Fixes[:min(1, len(c.Fixes))]
-		if c.Together {
-			applied = c.Fixes
-		}
-		name := path.Base(c.Artifact)
-		for _, x := range applied {
-			for word := range strings.FieldsSeq(string(x.Command)) {
-				built := strings.Contains(word, "-linux_") // the build wrote it
-				if strings.HasSuffix(word, ".whl") && strings.HasPrefix(path.Base(word), Stem(name)) &&
-					!built && !slices.ContainsFunc(r.Artifacts, func(a analyzer.Artifact) bool {
-					return path.Base(a.Path) == word
-				}) {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }
 
 // toApply names the fixes to apply to causes that are given by number.

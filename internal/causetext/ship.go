@@ -10,6 +10,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/mdsafe"
 )
 
 // Ship says whether the artifacts of a report may be shipped as they are; "" if no cause says it.
@@ -49,11 +50,8 @@ func Ship(r *analyzer.Report) string {
 			"checked."
 	}
 	for _, c := range warnings {
-		switch share := r.Share(); {
-		case c.Ship != "" && share != "":
-			return c.Ship + " " + share + "."
-		case c.Ship != "":
-			return c.Ship
+		if c.Ship != "" {
+			return strings.Join(NonEmpty(c.Ship, r.Unsure()), " ")
 		}
 	}
 	return ""
@@ -164,10 +162,13 @@ func these(r *analyzer.Report, causes []*analyzer.Cause) string {
 }
 
 // Counts counts the causes, first by severity and then by the place where they are removed: "3
-// causes (2 errors, 1 warning): fix causes 1 and 2 in the wheel, cause 3 on the user's machine.".
-// In an environment, who reads it chooses the versions.
+// causes (2 errors, 1 warning): fix causes 1 and 2 in the wheel, cause 3 on the user's machine.". Of
+// a single warning it says why it is one. In an environment, who reads it chooses the versions.
 func Counts(r *analyzer.Report) string {
 	s := CountCauses(r, nil)
+	if len(r.Causes) == 1 && r.Causes[0].Severity == analyzer.Warning && r.Causes[0].Why != "" {
+		s = strings.TrimSuffix(s, ")") + ": " + mdsafe.Visible(r.Causes[0].Why) + ")"
+	}
 	if places := Places(r, nil); places != "" {
 		s += ": " + places
 	}
@@ -214,8 +215,8 @@ func orAll(r *analyzer.Report, causes []int) []int {
 }
 
 // Places says where causes are removed: "fix causes 1 and 2 in the wheel, cause 3 on the user's
-// machine". causes are indexes; nil = all. It is "" for an environment, where the versions are
-// chosen.
+// machine". causes are indexes; nil = all. Those without a fix are left to PlanSentence. It is ""
+// for an environment, where the versions are chosen, and if none has a fix.
 func Places(r *analyzer.Report, causes []int) string {
 	causes = orAll(r, causes)
 	if r.Environment || len(causes) == 0 {
@@ -224,18 +225,26 @@ func Places(r *analyzer.Report, causes []int) string {
 	var order []string
 	numbers := map[string][]int{}
 	own := inArtifact(r)
+	unfixed := 0
 	for _, i := range causes {
+		if len(r.Causes[i].Fixes) == 0 {
+			unfixed++
+			continue
+		}
 		at := place(&r.Causes[i], own)
 		if numbers[at] == nil {
 			order = append(order, at)
 		}
 		numbers[at] = append(numbers[at], i+1)
 	}
+	if len(order) == 0 {
+		return ""
+	}
 	var parts []string
 	for _, at := range order {
 		which := ranges(numbers[at])
 		switch {
-		case len(order) > 1:
+		case len(order) > 1 || unfixed > 0:
 		case len(causes) == 1:
 			which = "it"
 		case len(causes) == 2:
@@ -245,7 +254,7 @@ func Places(r *analyzer.Report, causes []int) string {
 		}
 		parts = append(parts, which+" "+at)
 	}
-	if numbers[own] == nil {
+	if numbers[own] == nil && unfixed == 0 {
 		parts = append(parts, "nothing "+own)
 	}
 	return "fix " + strings.Join(parts, ", ")

@@ -12,8 +12,10 @@ import (
 
 // The counts say what has to be done where.
 func TestCountsNamePlaces(t *testing.T) {
-	builder := analyzer.Cause{Actor: result.Builder, Severity: analyzer.Error}
-	change := analyzer.Cause{Actor: result.Installer, Severity: analyzer.Error}
+	fixes := []analyzer.CauseFix{{Fix: fix.Fix{Kind: fix.KindPin}}}
+	builder := analyzer.Cause{Actor: result.Builder, Severity: analyzer.Error, Fixes: fixes}
+	change := analyzer.Cause{Actor: result.Installer, Severity: analyzer.Error, Fixes: fixes}
+	unfixed := analyzer.Cause{Actor: result.Builder, Severity: analyzer.Error}
 	other := builder
 	other.Unclaimed = true
 	install := analyzer.Cause{Actor: result.Installer, Severity: analyzer.Warning,
@@ -32,6 +34,10 @@ func TestCountsNamePlaces(t *testing.T) {
 			"wheel."},
 		{[]analyzer.Cause{change, builder, builder, builder, change}, "5 causes (all errors): fix " +
 			"causes 1 and 5 where it is installed, causes 2 to 4 in the wheel."},
+		{[]analyzer.Cause{builder, unfixed}, "2 causes (both errors): fix cause 1 in the wheel."},
+		{[]analyzer.Cause{unfixed, install}, "2 causes (1 error, 1 warning): fix cause 2 on the " +
+			"user's machine."},
+		{[]analyzer.Cause{unfixed, unfixed}, "2 causes (both errors)."},
 	} {
 		if got := Counts(&analyzer.Report{Causes: c.causes}); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)

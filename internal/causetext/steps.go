@@ -16,21 +16,57 @@ import (
 type Step struct {
 	// Label is what the fix begins with: "Fix", "And", "Or"; see Label.
 	Label string
+	// By says which of Runs makes the fix, before State: "command 1, "; "" = none.
+	By string
 	// State says whether the fix was tried. Of the first tried one it says what that means.
 	State string
-	// Commands are lines, in the order in which they are run; nil if there are none, or another
-	// cause has them.
+	// Commands are lines, in the order in which they are run; nil if there are none, or Runs or
+	// another cause has them.
 	Commands []string
-	// Remark is a sentence about Commands, or says which cause has them; "" = none.
+	// Remark is a sentence about Commands, or says where they are; "" = none.
 	Remark string
+	next   string // what the next build needs, after Remark
+	run    int    // the number of the run that has the command; 0 = none
+	reads  bool   // Commands read what the command of the plan writes
 }
 
-// Steps are those of the causes that are shown together. Each command is among them once, where it
-// has to be run first, so that they can be run from the first one to the last.
+// Run is a command of the list before several causes.
+type Run struct {
+	Commands []string // lines
+	Causes   []int    // numbers of the causes for which it is run; nil = those that it can fix
+	tried    []int    // those of them that were gone when it was tried
+	Place    string   // "in the wheel"; "" = not said
+	Remark   string   // where it writes its result; "" = not said
+}
+
+// about says for what a command is run: "causes 1 and 3, in the wheel (tried).", with the remark.
+func (r Run) about() string {
+	if len(r.Causes) == 0 {
+		return sentences("what can be fixed in files.", r.Remark)
+	}
+	about := ranges(r.Causes)
+	if r.Place != "" {
+		about += ", " + r.Place
+	}
+	switch len(r.tried) {
+	case 0:
+		about += " (not tried)."
+	case len(r.Causes):
+		about += " (tried)."
+	default:
+		about += " (tried for " + ranges(r.tried) + ")."
+	}
+	return sentences(about, r.Remark)
+}
+
+// Steps are those of the causes that are shown together. Each command is among them once. If there
+// are several causes, Runs has the commands to run in their order, and the steps only refer to them.
 type Steps struct {
-	of   map[[2]int]Step
-	rest []string
-	only bool
+	of    map[[2]int]Step
+	rest  []string
+	runs  []Run
+	other []int
+	only  bool
 }
 
 // Of returns the step of a fix of a cause, given by their indexes.
@@ -39,52 +75,105 @@ func (s *Steps) Of(cause, fix int) Step { return s.of[[2]int{cause, fix}] }
 // Only reports whether a command names causes by their IDs.
 func (s *Steps) Only() bool { return s.only }
 
-// Rest returns the lines of the command of the plan if no step has it; else nil.
+// Rest returns the lines of the command of the plan if no step of a single cause has it; else nil.
 func (s *Steps) Rest() []string { return s.rest }
+
+// Runs returns the commands to run for several causes, in their order; nil for one cause.
+func (s *Steps) Runs() []Run { return s.runs }
+
+// RunsTitle is the line before Runs. It says of a single command what it is for.
+func (s *Steps) RunsTitle() string {
+	if len(s.runs) == 1 {
+		return "Run this for " + s.runs[0].about()
+	}
+	return "Run these commands, in this order:"
+}
+
+// About says for what one of several commands of Runs is run, by its index: "Causes 1 and 3, in the
+// wheel (tried)."; "" for a single one.
+func (s *Steps) About(run int) string {
+	about := s.runs[run].about()
+	if len(s.runs) == 1 {
+		return ""
+	}
+	return strings.ToUpper(about[:1]) + about[1:]
+}
+
+// Other says for which causes Runs has no command, although something can be done about them; ""
+// without Runs, and if there are none.
+func (s *Steps) Other() string {
+	if len(s.runs) == 0 || len(s.other) == 0 {
+		return ""
+	}
+	return "Without a command: " + ranges(s.other) + "; see below."
+}
 
 // StepsOf returns the steps of causes of a report, by their indexes in the order in which they are
 // shown; nil = all. Commands are for the folder of the artifact, or, if local is set, for that in
 // which compat was started.
 func StepsOf(r *analyzer.Report, causes []int, local bool) *Steps {
-	w := &stepWriter{report: r, local: local, shown: map[shellword.Line]int{},
-		said: map[string]bool{}}
-	out := &Steps{of: map[[2]int]Step{}}
 	if causes == nil {
 		for i := range r.Causes {
 			causes = append(causes, i)
 		}
 	}
-	w.causes = causes
+	w := &stepWriter{report: r, local: local, list: len(causes) > 1, ran: map[shellword.Line]int{},
+		said: map[string]bool{}}
+	w.out.of = map[[2]int]Step{}
 	for _, i := range causes {
 		for j := range r.Causes[i].Fixes {
-			out.of[[2]int{i, j}] = w.step(i, j)
+			w.out.of[[2]int{i, j}] = w.step(i, j)
 		}
 	}
-	if w.planned == 0 && r.Plan.Command != "" && len(causes) > 0 && !w.useless {
-		out.rest = w.plan()
+	if !w.planned && r.Plan.Command != "" && len(causes) > 0 && !w.useless {
+		if w.list {
+			w.ofPlan()
+		} else {
+			w.out.rest = w.plan()
+		}
 	}
-	names := func(line string) bool { return strings.Contains(line, " --only ") }
-	out.only = slices.ContainsFunc(out.rest, names)
-	for _, x := range out.of {
-		out.only = out.only || slices.ContainsFunc(x.Commands, names)
-	}
-	return out
+	w.finish()
+	return &w.out
 }
 
 // stepWriter makes the steps, in their order.
 type stepWriter struct {
-	report *analyzer.Report
-	local  bool
-	causes []int
-	tried  bool            // the meaning of the word was said
-	saved  bool            // the command that saves the artifacts was shown
-	said   map[string]bool // see once
-	// planned is the number of the cause that has the command of the plan, 0 = none yet, and ahead is
-	// set if that cause has it only because a command of its own reads what it writes.
-	planned int
-	ahead   bool
+	report  *analyzer.Report
+	local   bool
+	list    bool // the commands are listed
+	out     Steps
+	tried   bool                   // the meaning of the word was said
+	saved   bool                   // the command that saves the artifacts was shown
+	said    map[string]bool        // see once
+	planned bool                   // the command of the plan was shown
 	useless bool                   // a new build makes what the command of the plan does useless
-	shown   map[shellword.Line]int // other commands of first fixes: number of the cause
+	planRun int                    // the number of its run; 0 = none yet
+	ran     map[shellword.Line]int // other commands of first fixes: the number of the run, or 1
+}
+
+// finish completes the remarks, which name runs by their number if there are several.
+func (w *stepWriter) finish() {
+	for at, x := range w.out.of {
+		switch {
+		case x.run > 0 && len(w.out.runs) == 1:
+			x.By = "command above, "
+		case x.run > 0:
+			x.By = fmt.Sprintf("command %d, ", x.run)
+		case x.reads && w.planRun > 0:
+			x.Remark = fmt.Sprintf("Run command %d first: it writes the wheel that this one reads.",
+				w.planRun)
+		}
+		x.Remark = sentences(x.Remark, x.next)
+		w.out.of[at] = x
+	}
+	names := func(line string) bool { return strings.Contains(line, " --only ") }
+	w.out.only = slices.ContainsFunc(w.out.rest, names)
+	for _, x := range w.out.runs {
+		w.out.only = w.out.only || slices.ContainsFunc(x.Commands, names)
+	}
+	for _, x := range w.out.of {
+		w.out.only = w.out.only || slices.ContainsFunc(x.Commands, names)
+	}
 }
 
 func (w *stepWriter) step(i, j int) Step {
@@ -92,64 +181,127 @@ func (w *stepWriter) step(i, j int) Step {
 	c := &r.Causes[i]
 	x := c.Fixes[j]
 	out := Step{Label: Label(c, j), State: w.state(c, x)}
-	if ShownBefore(r, i, x) > 0 { // the title refers to that cause
-		return out
-	}
 	applied := j == 0 || c.Together
 	command := x.Command
 	if x.ShowsCommand() {
 		command = ""
 	}
-	if build := Rebuilt(r, i); build > 0 && applied {
+	before := ShownBefore(r, i, x) > 0 // the title refers to that cause
+	if build := Rebuilt(r, i); build > 0 && applied && !before {
 		w.useless = w.useless || w.isPlan(c, x, command)
 		out.Label, out.Remark = "Without a new build", forBuild(build, x)
 		return out
 	}
+	listed := applied && w.list && out.Label != forUsers
 	switch {
+	case listed && before:
+		if n := w.ran[command]; n > 0 || w.isPlan(c, x, command) && w.planRun > 0 {
+			w.forCause(cmp.Or(n, w.planRun), i, x)
+		}
+		return out
+	case before:
+		return out
+	case listed:
+		if out.run = w.listed(i, x, command); out.run > 0 {
+			out.next = w.once(x.NextBuild)
+		} else if !slices.Contains(w.out.other, i+1) {
+			w.out.other = append(w.out.other, i+1)
+		}
+		return out
 	case applied && w.isPlan(c, x, command):
-		if w.planned > 0 {
-			which := "command"
-			if w.ahead {
-				which = "compat fix command"
-			}
-			out.Remark = sentences(fmt.Sprintf("The %s of cause %d does this too.", which, w.planned),
-				w.once(x.NextBuild))
+		out.next = w.once(x.NextBuild)
+		if w.planned {
+			out.Remark = above
 			return out
 		}
-		w.planned = i + 1
+		w.planned = true
 		out.Commands, out.Remark = w.plan(), w.remark(r.Plan.Command, x)
 		return out
 	case command == "":
 		return out
-	case applied && w.shown[command] > 0:
-		out.Remark = fmt.Sprintf("The command of cause %d does this too.", w.shown[command])
+	case applied && w.ran[command] > 0:
+		out.Remark = above
 		return out
 	}
 	if applied {
-		w.shown[command] = i + 1
+		w.ran[command] = 1
 	}
 	own := w.lines(c, x)
-	if reads(command) && r.Plan.Command != "" && w.planned == 0 {
-		switch writer := w.writer(); {
-		case applied:
-			w.planned, w.ahead = i+1, true
-			out.Commands = w.plan()
-			out.Remark = "The compat fix command writes the wheel that the last command reads."
-			if writer > 0 {
-				out.Remark = fmt.Sprintf("The compat fix command makes the change of cause %d and writes the "+
-					"wheel that the last command reads.", writer)
-			}
-		case writer > 0:
-			out.Remark = fmt.Sprintf("Run the command of cause %d first: it writes the wheel that this one "+
-				"reads.", writer)
-		}
+	out.reads = w.list && reads(command)
+	if applied && reads(command) && r.Plan.Command != "" && !w.planned {
+		w.planned = true
+		out.Commands = w.plan()
+		out.Remark = "The compat fix command writes the wheel that the last command reads."
 	}
 	if named(command, c.Artifact) {
 		out.Commands = append(out.Commands, w.save()...)
 	}
 	out.Commands = append(out.Commands, own...)
-	out.Remark = cmp.Or(out.Remark, w.remark(command, x))
+	if out.Remark == "" {
+		out.Remark, out.next = w.remark(command, x), w.once(x.NextBuild)
+	}
 	return out
+}
+
+// above is said of a fix of a single cause whose command another fix has.
+const above = "The command above does this too."
+
+// listed adds the command of a fix of a cause, given by its index, to the list, and returns the
+// number of its run; 0 if there is no command.
+func (w *stepWriter) listed(cause int, x analyzer.CauseFix, command shellword.Line) int {
+	r := w.report
+	c := &r.Causes[cause]
+	n := w.ran[command]
+	switch {
+	case w.isPlan(c, x, command):
+		n = w.ofPlan()
+	case command == "":
+		return 0
+	case n > 0:
+	default:
+		if reads(command) && r.Plan.Command != "" {
+			w.ofPlan()
+		}
+		var lines []string
+		if named(command, c.Artifact) {
+			lines = w.save()
+		}
+		n = w.run(append(lines, w.lines(c, x)...), w.remark(command, x))
+		w.ran[command] = n
+	}
+	w.forCause(n, cause, x)
+	return n
+}
+
+// ofPlan returns the number of the run of the plan's command, which it adds if there is none.
+func (w *stepWriter) ofPlan() int {
+	if w.planRun == 0 {
+		command := w.report.Plan.Command
+		w.planRun = w.run(w.plan(), w.remark(command, analyzer.CauseFix{}))
+		w.planned = true
+	}
+	return w.planRun
+}
+
+// run adds a run and returns its number.
+func (w *stepWriter) run(lines []string, remark string) int {
+	w.out.runs = append(w.out.runs, Run{Commands: lines, Remark: remark})
+	return len(w.out.runs)
+}
+
+// forCause adds a cause, given by its index, to a run that makes its fix.
+func (w *stepWriter) forCause(run, cause int, x analyzer.CauseFix) {
+	r, c := &w.out.runs[run-1], &w.report.Causes[cause]
+	if slices.Contains(r.Causes, cause+1) {
+		return
+	}
+	r.Causes = append(r.Causes, cause+1)
+	if x.Verified && x.Clears == len(c.Findings) {
+		r.tried = append(r.tried, cause+1)
+	}
+	if !w.report.Environment {
+		r.Place = place(c, inArtifact(w.report))
+	}
 }
 
 // Rebuilt returns the number of the cause because of which the wheels of another one have to be
@@ -175,17 +327,17 @@ func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string 
 	s := string(command) + " "
 	if strings.Contains(s, writes) {
 		return sentences(w.once("The corrected wheel is written to ./"+fix.Fixed+"."),
-			w.limited(s), w.repeated(s), w.once(x.NextBuild))
+			w.limited(s), w.repeated(s))
 	}
 	if x.Bundling != nil && x.Bundling.With != "" {
 		where := string(x.Bundling.With) + " writes to the folder " + fix.Wheelhouse + "."
 		if x.Bundling.With == fix.Delocate {
 			where = "The command changes the wheel in place."
 		}
-		return sentences(w.once(where), w.once(x.NextBuild))
+		return w.once(where)
 	}
 	if len(x.Retags) > 0 || fix.Retags(command) { // a report from JSON has only the command
-		return sentences(w.once("The command replaces the file."), w.once(x.NextBuild))
+		return w.once("The command replaces the file.")
 	}
 	if !strings.Contains(s, inPlace) || strings.Contains(s, " --write ") ||
 		strings.Contains(s, " --in-place ") {
@@ -198,7 +350,7 @@ func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string 
 // parentheses where the causes are. It is "" if it fixes all that it can.
 func (w *stepWriter) limited(command string) string {
 	_, names, only := strings.Cut(command, " --only ")
-	if !only {
+	if !only || w.list { // the list says for which causes it is run
 		return ""
 	}
 	names, _, _ = strings.Cut(names, " ")
@@ -253,19 +405,6 @@ func (w *stepWriter) isPlan(c *analyzer.Cause, x analyzer.CauseFix, command shel
 	}
 	return command == plan.Command || command == "" && x.Verified &&
 		(slices.Contains(plan.Tried, c.ID) || len(w.report.Causes) == 1)
-}
-
-// writer returns the number of the first cause whose fix the command of the plan makes; 0 if there
-// is none.
-func (w *stepWriter) writer() int {
-	for _, i := range w.causes {
-		c := &w.report.Causes[i]
-		if len(c.Fixes) > 0 && (c.Fixes[0].Command == w.report.Plan.Command ||
-			slices.Contains(w.report.Plan.Tried, c.ID)) {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // reads reports whether a command reads a file that the command of the plan writes.

@@ -2,6 +2,7 @@ package causetext
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
@@ -48,68 +49,43 @@ type said struct {
 	Remark   string
 }
 
-func sayingOf(s Step) said { return said{s.State, s.Commands, s.Remark} }
+func sayingOf(s Step) said { return said{s.By + s.State, s.Commands, s.Remark} }
 
-// Commands are shown once, in the order in which they are run, and the first tried fix says what
-// that means.
-func TestSteps(t *testing.T) {
+// Of a single cause, each command is shown once, and the first tried fix says what that means.
+func TestStepsOfOneCause(t *testing.T) {
 	tag := offered("Tag it", planned, true)
-	declare := offered("Declare c", "c", true) // its title has the command
 	bundle := offered("Bundle b", bundling, false)
 	link := offered("Link d", "cc -ld", false)
+	both := one("both", bundle, tag)
+	both.Together = true
 	two := []string{string(planned), string(bundling)}
 	for name, c := range map[string]struct {
-		causes []analyzer.Cause
-		plan   analyzer.Plan
-		want   [][]said
-		rest   []string
+		cause analyzer.Cause
+		plan  analyzer.Plan
+		want  []said
+		rest  []string
 	}{
-		"a command reads what that of a later cause writes": {
-			causes: []analyzer.Cause{one("bundle", bundle, link), one("tag", tag)},
-			plan:   analyzer.Plan{Command: planned, Tried: []string{"tag"}},
-			want: [][]said{{
-				{"not tried", two, "The compat fix command makes the change of cause 2 and writes the wheel " +
-					"that the last command reads."},
-				{"not tried", []string{"cc -ld"}, ""},
-			}, {{goneFirst, nil, "The compat fix command of cause 1 does this too."}}},
-		},
-		"an alternative reads it": {
-			causes: []analyzer.Cause{one("link", link, bundle), one("tag", tag)},
-			plan:   analyzer.Plan{Command: planned, Tried: []string{"tag"}},
-			want: [][]said{{
-				{"not tried", []string{"cc -ld"}, ""},
-				{
-					"not tried", two[1:],
-					"Run the command of cause 2 first: it writes the wheel that this one reads.",
-				},
-			}, {{goneFirst, two[:1], written + " --only limits it to cause 2."}}},
-		},
-		"one command for several causes": {
-			causes: []analyzer.Cause{one("declare", declare), one("tag", tag), one("link", link),
-				one("other", offered("Link e", "cc -ld", false))},
-			plan: analyzer.Plan{Command: planned, Tried: []string{"declare", "tag"}},
-			want: [][]said{
-				{{goneFirst, two[:1], written + " --only limits it to cause 2."}},
-				{{goneShort, nil, "The command of cause 1 does this too."}},
-				{{"not tried", []string{"cc -ld"}, ""}},
-				{{"not tried", nil, "The command of cause 3 does this too."}},
+		"a command reads what the other one writes": {
+			cause: both,
+			plan:  analyzer.Plan{Command: planned},
+			want: []said{
+				{"not tried", two, "The compat fix command writes the wheel that the last command reads."},
+				{goneFirst, nil, "The command above does this too."},
 			},
 		},
 		"the wheel is no file yet": {
-			causes: []analyzer.Cause{
-				one("tag", tag, offered("Or so", "wheel tags w-1-py3-none-any.whl", true)),
-			},
-			plan: analyzer.Plan{Command: planned, Save: saving},
-			want: [][]said{{
+			cause: one("tag", tag, offered("Or so", "wheel tags w-1-py3-none-any.whl", true)),
+			plan:  analyzer.Plan{Command: planned, Save: saving},
+			want: []said{
 				{goneFirst, []string{string(saving), string(planned)},
 					written + " --only limits it to cause 1."},
 				{goneShort, []string{"wheel tags w-1-py3-none-any.whl"}, ""},
-			}},
+			},
 		},
 		"tools with a folder of their own": {
-			causes: []analyzer.Cause{one("bundle", bundled(fix.Auditwheel), bundled(fix.Delvewheel),
-				bundled(fix.Delocate), bundled(fix.Auditwheel))},
-			want: [][]said{{
+			cause: one("bundle", bundled(fix.Auditwheel), bundled(fix.Delvewheel),
+				bundled(fix.Delocate), bundled(fix.Auditwheel)),
+			want: []said{
 				{"not tried", two[1:], "auditwheel writes to the folder wheelhouse. For the next build, " +
 					"run auditwheel after it."},
 				{"not tried", two[1:], "delvewheel writes to the folder wheelhouse. For the next build, " +
@@ -117,19 +93,104 @@ func TestSteps(t *testing.T) {
 				{"not tried", two[1:], "The command changes the wheel in place. For the next build, run " +
 					"delocate-wheel after it."},
 				{"not tried", two[1:], ""},
-			}},
+			},
 		},
 		"a file with pins": {
-			causes: []analyzer.Cause{one("pin", offered("Change c", changing, true))},
-			plan:   analyzer.Plan{Command: changing},
-			want: [][]said{{{goneFirst, []string{string(changing)},
-				"The command changes the file in place; with --dry-run it only prints the change."}}},
+			cause: one("pin", offered("Change c", changing, true)),
+			plan:  analyzer.Plan{Command: changing},
+			want: []said{{goneFirst, []string{string(changing)},
+				"The command changes the file in place; with --dry-run it only prints the change."}},
 		},
 		"no fix has the command": {
-			causes: []analyzer.Cause{one("link", link)},
+			cause: one("link", link),
+			plan:  analyzer.Plan{Command: planned},
+			want:  []said{{"not tried", []string{"cc -ld"}, ""}},
+			rest:  two[:1],
+		},
+	} {
+		steps := StepsOf(&analyzer.Report{Causes: []analyzer.Cause{c.cause}, Plan: c.plan}, nil, true)
+		for j, want := range c.want {
+			if got := sayingOf(steps.Of(0, j)); !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: fix %d: got %q, want %q", name, j+1, got, want)
+			}
+		}
+		if got := steps.Rest(); !reflect.DeepEqual(got, c.rest) {
+			t.Errorf("%s: the rest is %q, want %q", name, got, c.rest)
+		}
+		if steps.Runs() != nil || steps.Other() != "" {
+			t.Errorf("%s: one cause has a list of commands: %+v", name, steps.Runs())
+		}
+	}
+}
+
+// Of several causes, the commands are a list in the order in which they are run, each once, and the
+// steps name the command that makes them.
+func TestRuns(t *testing.T) {
+	tag := offered("Tag it", planned, true)
+	declare := offered("Declare c", "c", true) // its title has the command
+	bundle := offered("Bundle b", bundling, false)
+	link := offered("Link d", "cc -ld", false)
+	install := offered("Install e", "apt-get install e", false)
+	install.Kind = fix.KindEnvironment
+	users := one("users", install)
+	users.Actor = result.Installer
+	for name, c := range map[string]struct {
+		causes []analyzer.Cause
+		plan   analyzer.Plan
+		want   [][]said
+		runs   string
+	}{
+		"a command reads what that of a later cause writes": {
+			causes: []analyzer.Cause{one("bundle", bundle, link), one("tag", tag)},
+			plan:   analyzer.Plan{Command: planned, Tried: []string{"tag"}},
+			want: [][]said{{
+				{"command 2, not tried", nil, ""},
+				{"not tried", []string{"cc -ld"}, ""},
+			}, {{"command 1, " + goneFirst, nil, ""}}},
+			runs: "Run these commands, in this order:\n" +
+				"Cause 2, in the wheel (tried). " + written + "\n$ " + string(planned) + "\n" +
+				"Cause 1, in the wheel (not tried).\n$ " + string(bundling) + "\n",
+		},
+		"an alternative reads it": {
+			causes: []analyzer.Cause{one("link", link, bundle), one("tag", tag)},
+			plan:   analyzer.Plan{Command: planned, Tried: []string{"tag"}},
+			want: [][]said{{
+				{"command 1, not tried", nil, ""},
+				{
+					"not tried", []string{string(bundling)},
+					"Run command 2 first: it writes the wheel that this one reads.",
+				},
+			}, {{"command 2, " + goneFirst, nil, ""}}},
+			runs: "Run these commands, in this order:\n" +
+				"Cause 1, in the wheel (not tried).\n$ cc -ld\n" +
+				"Cause 2, in the wheel (tried). " + written + "\n$ " + string(planned) + "\n",
+		},
+		"one command for several causes": {
+			causes: []analyzer.Cause{one("declare", declare), one("tag", tag), one("link", link),
+				one("other", offered("Link e", "cc -ld", false)), users},
+			plan: analyzer.Plan{Command: planned, Tried: []string{"declare", "tag"}},
+			want: [][]said{
+				{{"command 1, " + goneFirst, nil, ""}}, {{"command 1, " + goneShort, nil, ""}},
+				{{"command 2, not tried", nil, ""}}, {{"command 2, not tried", nil, ""}},
+				{{"command 3, not tried", nil, ""}},
+			},
+			runs: "Run these commands, in this order:\n" +
+				"Causes 1 and 2, in the wheel (tried). " + written + "\n$ " + string(planned) + "\n" +
+				"Causes 3 and 4, in the wheel (not tried).\n$ cc -ld\n" +
+				"Cause 5, on the user's machine (not tried).\n$ apt-get install e\n",
+		},
+		"a cause without a command": {
+			causes: []analyzer.Cause{one("tag", tag), one("source", offered("Change the source", "", false)),
+				one("none")},
+			plan: analyzer.Plan{Command: planned, Save: saving},
+			want: [][]said{{{"command above, " + goneFirst, nil, ""}}, {{"not tried", nil, ""}}},
+			runs: "Run this for cause 1, in the wheel (tried). " + written + "\n$ " + string(saving) +
+				"\n$ " + string(planned) + "\nWithout a command: cause 2; see below.\n",
+		},
+		"no fix has the command": {
+			causes: []analyzer.Cause{one("none"), one("nor this")},
 			plan:   analyzer.Plan{Command: planned},
-			want:   [][]said{{{"not tried", []string{"cc -ld"}, ""}}},
-			rest:   two[:1],
+			runs:   "Run this for what can be fixed in files. " + written + "\n$ " + string(planned) + "\n",
 		},
 	} {
 		steps := StepsOf(&analyzer.Report{Causes: c.causes, Plan: c.plan}, nil, true)
@@ -140,8 +201,22 @@ func TestSteps(t *testing.T) {
 				}
 			}
 		}
-		if got := steps.Rest(); !reflect.DeepEqual(got, c.rest) {
-			t.Errorf("%s: the rest is %q, want %q", name, got, c.rest)
+		lines := []string{steps.RunsTitle()}
+		for i, x := range steps.Runs() {
+			lines = append(lines, steps.About(i))
+			for _, command := range x.Commands {
+				lines = append(lines, "$ "+command)
+			}
+		}
+		got := strings.Join(NonEmpty(append(lines, steps.Other())...), "\n") + "\n"
+		if got != c.runs || steps.Rest() != nil {
+			t.Errorf("%s: got\n%s\nand %q, want\n%s", name, got, steps.Rest(), c.runs)
+		}
+		markdown := RunsMarkdown(steps)
+		for _, x := range steps.Runs() {
+			if n := strings.Count(markdown, x.Commands[0]); n != 1 {
+				t.Errorf("%s: a command is %d times in %s", name, n, markdown)
+			}
 		}
 	}
 }
@@ -207,7 +282,7 @@ func TestStepsOfANewBuild(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	r.Causes[0].Severity = analyzer.Warning // it can be left as it is
-	if got := StepsOf(r, nil, true).Of(1, 0); got.Label != "Fix" || len(got.Commands) != 1 {
+	if got := StepsOf(r, nil, true).Of(1, 0); got.Label != "Fix" || got.By == "" {
 		t.Errorf("got %+v for a warning", got)
 	}
 }

@@ -55,8 +55,8 @@ func causeBody(
 	r *analyzer.Report, i int, y *Why, steps *causetext.Steps, id string,
 ) []g.Node {
 	c := &r.Causes[i]
-	rows := []g.Node{h.P(whole(c.Action))}
-	if why := causetext.Why(c); why != "" {
+	rows := []g.Node{h.P(whole(causetext.Task(c)))}
+	if why := causetext.Why(c); why != "" && c.Severity != analyzer.Warning {
 		rows = append(rows, h.P(whole(why+".")))
 	}
 	if y.In != "" {
@@ -173,7 +173,7 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 	for j, x := range c.Fixes {
 		title := g.Group{h.Strong(g.Text(steps.Of(i, j).Label)), g.Text(" ")}
 		step := steps.Of(i, j)
-		state := h.Span(h.Class("mark"), g.Text(step.State))
+		state := h.Span(h.Class("mark"), g.Text(step.By+step.State))
 		if n := causetext.ShownBefore(r, i, x); n > 0 {
 			title = append(title, g.Text("that of"), causeLinks(r, []int{n}), g.Text(" "), state)
 			rows = append(rows, h.Div(h.Class("fix"), h.P(title)))

@@ -69,7 +69,7 @@ func GitLab(w io.Writer, r *analyzer.Report, lines Lines) error {
 	}
 	for _, u := range r.Unread {
 		add("unread", "unread\x00"+u.Path+"\x00"+u.Reason, "critical",
-			"Could not be read: "+mdsafe.Visible(u.Reason), mdsafe.Visible(u.Path), 1)
+			"Could not be checked: "+mdsafe.Visible(u.Reason), mdsafe.Visible(u.Path), 1)
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

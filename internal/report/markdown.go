@@ -32,6 +32,7 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	} else if len(r.Causes) > 0 {
 		blocks = append(blocks, "\n"+causetext.NoBase+"\n")
 	}
+	blocks = append(blocks, causetext.RunsMarkdown(o.Steps))
 	for i := range r.Causes {
 		blocks = append(blocks, "\n"+causetext.Section(r, i, o)+
 			"\nFound "+causetext.In(r, &r.Causes[i], quote)+".\n")
@@ -70,7 +71,7 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 			return mdsafe.Code(us[i].Path, 300) + ": " + mdsafe.Prose(us[i].Reason, us[i].Path)
 		}
 	}
-	line("Could not be read", len(r.Unread), file(r.Unread))
+	line("Could not be checked", len(r.Unread), file(r.Unread))
 	line("Not checked", len(r.Skipped), file(r.Skipped))
 	notes := r.OtherNotes() // the summary has the others
 	line("Notes", len(notes), func(i int) string { return mdsafe.Prose(notes[i]) })
@@ -114,7 +115,7 @@ func Summary(r *analyzer.Report) string {
 	if n := analyzer.Files(r.Unread); n > 0 && len(r.Artifacts) == 0 {
 		parts = append(parts, "Nothing could be checked.")
 	} else if n > 0 {
-		parts = append(parts, analyzer.Count(n, "file")+" could not be read.")
+		parts = append(parts, "Not everything could be checked.")
 	}
 	if except := ignored(r); except != "" {
 		parts = append(parts, strings.ToUpper(except[:1])+except[1:]+".")
@@ -131,10 +132,11 @@ func Summary(r *analyzer.Report) string {
 		if len(names) > 0 {
 			found += " on " + analyzer.List(names, 3, len(names), "platform")
 		}
-		if except := judged.Except(); except != "" {
+		unsure := mdsafe.Visible(r.Unsure())
+		if except := judged.Except(); except != "" && unsure == "" {
 			found += "; " + mdsafe.Visible(except)
 		}
-		parts = append(parts, found+".")
+		parts = append(parts, found+".", unsure)
 	}
 	return strings.Join(causetext.NonEmpty(parts...), " ")
 }

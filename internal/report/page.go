@@ -112,7 +112,7 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			section("Checked on", folded(matrix(v.Matrix), len(v.Matrix.Rows) > openRows,
 				"Each artifact on each platform"), targets(r)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
-			section("Could not be read", listed(h.Ul, r.Unread, unread)),
+			section("Could not be checked", listed(h.Ul, r.Unread, unread)),
 			section("Not checked", listed(h.Ul, r.Skipped, unread)),
 			section("Notes", listed(h.Ul, r.Notes, whole)),
 			section("Findings", findings(v), search(v, id)),
@@ -483,11 +483,35 @@ func copied(text string) g.Node {
 	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(shown)))
 }
 
-// plan returns the fixes that together remove all errors, and the command that applies them. It is
+// plan returns the commands to run, or without any the fixes that together remove all errors. It is
 // nil if there are none, and for one cause, which has them.
 func plan(r *analyzer.Report, steps *causetext.Steps) g.Node {
-	if len(r.Plan.Fixes) == 0 || len(r.Causes) == 1 {
+	if lines := steps.Rest(); len(lines) > 0 {
+		return g.Group{h.P(g.Text("This command applies the fixes that change files:")),
+			copied(strings.Join(lines, "\n"))}
+	}
+	if len(r.Causes) == 1 {
 		return nil
+	}
+	if runs := steps.Runs(); len(runs) > 0 {
+		var items []g.Node
+		for i, x := range runs {
+			command := copied(strings.Join(x.Commands, "\n"))
+			if about := steps.About(i); about != "" {
+				command = h.Li(whole(about), command)
+			}
+			items = append(items, command)
+		}
+		out := g.Group{h.P(whole(steps.RunsTitle()))}
+		if len(items) > 1 {
+			out = append(out, h.Ol(Rows(items...)))
+		} else {
+			out = append(out, items[0])
+		}
+		if other := steps.Other(); other != "" {
+			out = append(out, h.P(g.Text(other)))
+		}
+		return out
 	}
 	var titles []string
 	of := map[string][]int{} // numbers of the causes
@@ -499,14 +523,9 @@ func plan(r *analyzer.Report, steps *causetext.Steps) g.Node {
 		i := slices.IndexFunc(r.Causes, func(c analyzer.Cause) bool { return c.ID == x.Cause })
 		of[title] = append(of[title], i+1)
 	}
-	out := g.Group{listed(h.Ol, titles, func(title string) g.Node {
+	return listed(h.Ol, titles, func(title string) g.Node {
 		return g.Group{whole(title), causeLinks(r, of[title])}
-	})}
-	if lines := steps.Rest(); len(lines) > 0 {
-		out = append(out, h.P(g.Text("This command applies the fixes that change files:")),
-			copied(strings.Join(lines, "\n")))
-	}
-	return out
+	})
 }
 
 // downloads links the other forms of a report; nil without an id.

@@ -134,10 +134,11 @@ func (p *textPrinter) lines() []string {
 	if s := p.overview(); s != "" {
 		head = append(head, wrap(s, p.width, "  ")...)
 	}
-	tail := append(p.shows(len(r.Causes)), p.last())
+	runs, rest := p.shows(len(r.Causes))
+	tail := append(rest, p.last())
 	entries := p.notes()
 	if p.options.Verbose {
-		out := head
+		out := append(head, runs...)
 		for i := range r.Causes {
 			out = append(out, "")
 			out = append(out, texts(p.block(i))...)
@@ -161,15 +162,15 @@ func (p *textPrinter) lines() []string {
 		notes = slices.Insert(notes, 0, "") // they belong to no cause
 	}
 	room -= len(notes)
-	out := head
 	shown := len(r.Causes)
-	if shown > 1 {
-		if most := room / 3; shown > most { // a block has at least two lines and a blank one
-			shown = max(most, 1)
-			tail = append(p.shows(shown), p.last())
-			room--
-		}
+	// a block has at least two lines and a blank one
+	for shown > 1 && 3*shown+len(runs)+boolInt(shown < len(r.Causes)) > room {
+		shown--
+		runs, rest = p.shows(shown)
+		tail = append(rest, p.last())
 	}
+	room -= len(runs) + boolInt(shown < len(r.Causes))
+	out := append(head, runs...)
 	blocks := p.blocks(shown)
 	if len(blocks) > room { // an alternative is worth more than what alternatives cost
 		p.brief = true
@@ -278,18 +279,41 @@ func (p *textPrinter) blocks(shown int) (out []textLine) {
 	return out
 }
 
-// shows sets how many of the causes are shown, and returns the lines after them: those of the
-// command that changes the files, if no fix has it.
-func (p *textPrinter) shows(causes int) []string {
+// shows sets how many of the causes are shown. It returns the lines before them, which list the
+// commands to run, and those after them: the command that changes the files, if no fix has it.
+func (p *textPrinter) shows(causes int) (before, after []string) {
 	var of []int
 	for i := range causes {
 		of = append(of, i)
 	}
 	p.steps = causetext.StepsOf(p.report, of, true)
-	if lines := p.steps.Rest(); len(lines) > 0 {
-		return []string{"   " + mdsafe.Lines(strings.Join(lines, " && "))}
+	runs := p.steps.Runs()
+	if len(runs) > 0 {
+		before = wrap(mdsafe.Visible(p.steps.RunsTitle()), p.width, "  ")
 	}
-	return nil
+	for i, x := range runs {
+		if about := p.steps.About(i); about != "" {
+			before = append(before, wrap(fmt.Sprintf("  %d. %s", i+1, mdsafe.Visible(about)), p.width,
+				"     ")...)
+		}
+		for _, l := range x.Commands {
+			before = append(before, "       "+mdsafe.Lines(l))
+		}
+	}
+	if other := p.steps.Other(); other != "" {
+		before = append(before, "  "+other)
+	}
+	if lines := p.steps.Rest(); len(lines) > 0 {
+		after = []string{"   " + mdsafe.Lines(strings.Join(lines, " && "))}
+	}
+	return before, after
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 func texts(lines []textLine) []string {
@@ -507,7 +531,7 @@ func (p *textPrinter) answer() string {
 			return "Nothing else was found on " + on + ": " + except + "."
 		}
 		// The last line has why something is undecided.
-		return judged.Found() + " on " + on + unlessFew(r.Share()) + "."
+		return spaced(judged.Found()+" on "+on+".", mdsafe.Visible(r.Unsure()))
 	case 1:
 		counts := ""
 		if r.Causes[0].Severity != analyzer.Error {
@@ -516,14 +540,6 @@ func (p *textPrinter) answer() string {
 		return p.besides() + spaced(ship, counts, mdsafe.Visible(r.Causes[0].Action))
 	}
 	return p.besides() + spaced(ship, causetext.Counts(r), causetext.PlanSentence(r))
-}
-
-// unlessFew is the clause about undecided imports after another one; "" if few are.
-func unlessFew(share string) string {
-	if share == "" {
-		return ""
-	}
-	return ", but " + share
 }
 
 // spaced joins the sentences that are not empty.

@@ -45,13 +45,14 @@ func (p *textPrinter) block(i int) []textLine {
 			head += " (not new: the base has it too)"
 		}
 		add(always, "", "    ", head)
-		add(whoRank, "   ", "    ", mdsafe.Visible(c.Action))
+		add(whoRank, "   ", "    ", mdsafe.Visible(causetext.Task(c)))
 		several()
 		if objects != "" {
 			add(placeRank, "   in ", "      ", objects)
 		}
 	}
-	if why := causetext.Why(c); why != "" && len(c.Fails) == 0 {
+	error := c.Severity == analyzer.Error // of a warning it was said above
+	if why := causetext.Why(c); why != "" && len(c.Fails) == 0 && error {
 		add(placeRank, "   ", "     ", strings.ToLower(why[:1])+mdsafe.Visible(why[1:]))
 	}
 	for _, x := range causetext.Also(p.report, c) {
@@ -95,7 +96,7 @@ func (p *textPrinter) block(i int) []textLine {
 			shown++
 		}
 		s := "fails on " + analyzer.List(c.Fails, shown, len(c.Fails), "system")
-		if why := causetext.Why(c); why != "" {
+		if why := causetext.Why(c); why != "" && error {
 			s += " (" + mdsafe.Visible(strings.TrimPrefix(why, "Why ")) + ")"
 		}
 		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
@@ -148,7 +149,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	if brief {
 		x.Cost = nil
 	}
-	text := func(state string) string { return fmt.Sprintf("   = %s (%s): %s", label, state, title) }
+	text := func(state string) string {
+		return fmt.Sprintf("   = %s (%s%s): %s", label, step.By, state, title)
+	}
 	cost := costs(x.Cost, len(x.Cost))
 	remark := ""
 	if step.Remark != "" {

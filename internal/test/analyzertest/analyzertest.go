@@ -82,6 +82,11 @@ func Analyze(t *testing.T, file string, rules []*analyzer.Rule) *analyzer.Report
 		t.Fatal(err)
 	}
 	Accounted(t, r)
+	for _, c := range r.Causes {
+		if c.Severity == analyzer.Warning && c.Why == "" {
+			t.Errorf("%s: the cause %s does not say why it is a warning", file, c.ID)
+		}
+	}
 	got := Format(r)
 	if c.environment != nil {
 		c.in = Stored(t, c.in)
