@@ -134,7 +134,9 @@ func summary(in Input, v view) string {
 	if in.Advice != "" {
 		head += "\n" + in.Advice
 	}
-	head += causetext.RunsMarkdown(v.steps)
+	if runs := causetext.RunsMarkdown(v.steps); runs != "" { // the lists would be one without a text
+		head += runs + "\nThe causes:\n"
+	}
 	var lines []string
 	for n, i := range v.fresh {
 		l := fmt.Sprintf("%d. %s\n", n+1, v.line(i))

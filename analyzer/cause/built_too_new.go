@@ -193,6 +193,13 @@ func (t *Text) macOSTag() string {
 	return ""
 }
 
+// coversGuests reports whether the title has the tag for macOS, which is also the answer to what
+// other rules found about the macOS that files are for.
+func (t *Text) coversGuests() bool {
+	return t.kind == TooNew && t.macOSTag() != "" && !slices.ContainsFunc(t.all,
+		func(f *result.Finding) bool { return t.guest(f) && (!ofMacOS(f) || f.Version == "") })
+}
+
 var macOSTag = lazyregexp.New(`^macosx_\d+_\d+`)
 
 // tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own, and

@@ -192,6 +192,7 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 		}
 		namedFirst(c.Evidence, named...)
 	}
+	c.Covers = c.Covers || t.coversGuests()
 	c.Reproduce, c.Why = t.reproduce(), t.severityReason()
 	if t.pinned() {
 		c.Fixes = t.choices()

@@ -51,10 +51,20 @@ func Ship(r *analyzer.Report) string {
 	}
 	for _, c := range warnings {
 		if c.Ship != "" {
-			return strings.Join(NonEmpty(c.Ship, r.Unsure()), " ")
+			return strings.Join(NonEmpty(allowed(r, c.Ship), r.Unsure()), " ")
 		}
 	}
 	return ""
+}
+
+// allowed is the sentence of a warning that an artifact may be shipped, for all artifacts of a report
+// if there are several.
+func allowed(r *analyzer.Report, ship string) string {
+	rest, ok := strings.CutPrefix(ship, "This wheel may be shipped, but")
+	if ok && len(r.Artifacts) > 1 {
+		return "These " + noun(r) + "s may be shipped, but" + rest
+	}
+	return ship
 }
 
 // forbidden returns the sentence of the errors that forbid to ship the artifacts; "" if none does.

@@ -190,3 +190,18 @@ func TestShipNeverContradictsTheOutcome(t *testing.T) {
 		t.Errorf("%d combinations", n)
 	}
 }
+
+// That wheels may be shipped is said of all of them.
+func TestShipSeveral(t *testing.T) {
+	r := &analyzer.Report{Causes: []analyzer.Cause{{New: true, Severity: analyzer.Warning,
+		Ship: "This wheel may be shipped, but should be improved."}}}
+	for n, want := range map[int]string{1: "This wheel", 3: "These wheels"} {
+		r.Artifacts = nil
+		for range n {
+			r.Artifacts = append(r.Artifacts, analyzer.Artifact{Kind: analyzer.KindWheel})
+		}
+		if got := Ship(r); got != want+" may be shipped, but should be improved." {
+			t.Errorf("%d: got %q", n, got)
+		}
+	}
+}

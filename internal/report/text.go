@@ -102,6 +102,7 @@ const rowPlatform = "platform"
 const (
 	always = iota
 	firstFixRank
+	warnsRank
 	whoRank
 	evidenceRank
 	platformRank

@@ -45,15 +45,19 @@ func (p *textPrinter) block(i int) []textLine {
 			head += " (not new: the base has it too)"
 		}
 		add(always, "", "    ", head)
-		add(whoRank, "   ", "    ", mdsafe.Visible(causetext.Task(c)))
+		add(whoRank, "   ", "    ", mdsafe.Visible(c.Action))
 		several()
 		if objects != "" {
 			add(placeRank, "   in ", "      ", objects)
 		}
 	}
-	error := c.Severity == analyzer.Error // of a warning it was said above
-	if why := causetext.Why(c); why != "" && len(c.Fails) == 0 && error {
-		add(placeRank, "   ", "     ", strings.ToLower(why[:1])+mdsafe.Visible(why[1:]))
+	error := c.Severity == analyzer.Error
+	if why := causetext.Why(c); why != "" && (len(c.Fails) == 0 || !error) && (!single || error) {
+		rank := placeRank
+		if !error {
+			rank = warnsRank
+		}
+		add(rank, "   ", "     ", strings.ToLower(why[:1])+mdsafe.Visible(why[1:]))
 	}
 	for _, x := range causetext.Also(p.report, c) {
 		add(moreEvidenceRank, "   also: ", "     ", mdsafe.Visible(x.Text+" ["+x.Rule+"]"))
@@ -99,9 +103,12 @@ func (p *textPrinter) block(i int) []textLine {
 		if why := causetext.Why(c); why != "" && error {
 			s += " (" + mdsafe.Visible(strings.TrimPrefix(why, "Why ")) + ")"
 		}
-		for n := 4; n > 0 && len(c.Works) > 0; n-- { // as many as fit in the line
+		for n := 4; n >= 0 && len(c.Works) > 0; n-- { // as many as fit in the line
 			works := s + "; works on " + analyzer.List(c.Works, n, len(c.Works), "system")
-			if length(works)+3 <= p.width || n == 1 {
+			if n == 0 {
+				works = s + "; works on " + analyzer.Count(len(c.Works), "other system")
+			}
+			if length(works)+3 <= p.width || n == 1 && !p.brief || n == 0 {
 				s = works
 				break
 			}
