@@ -45,9 +45,9 @@ func subject(f *analyzer.Finding) string {
 
 // advice is the action of a cause and its fixes, each on a line of its own.
 func advice(c *analyzer.Cause) string {
-	lines := []string{mdsafe.Visible(c.Action)}
-	for _, x := range c.Fixes {
-		l := "Fix (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title.String())
+	lines := []string{mdsafe.Visible(causetext.Task(c))}
+	for i, x := range c.Fixes {
+		l := causetext.Label(c, i) + " (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title.String())
 		if x.Command != "" && !x.ShowsCommand() {
 			l += ": " + mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n"))
 		}

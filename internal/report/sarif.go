@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+	"path"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
 
@@ -31,6 +33,8 @@ const (
 	// scanning", limits).
 	maxResults   = 25000
 	maxLocations = 100
+	// characters of a description of a rule (the same page, "reportingDescriptor object")
+	maxDescription = 1024
 )
 
 // SARIF writes the report as SARIF 2.1.0 with one run. Each cause is a result. Its location is the
@@ -44,7 +48,7 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 	run := sarifRun{Results: []sarifResult{}}
 	run.Automation.ID = "compat/"
 	d := &run.Tool.Driver
-	d.Name, d.Version, d.Rules = "compat", r.Tool.Version, []sarifRule{}
+	d.Name, d.Version, d.URI, d.Rules = "compat", r.Tool.Version, homeURL, []sarifRule{}
 	index := map[string]int{}
 	for _, x := range rules {
 		index[x.ID] = len(d.Rules)
@@ -52,7 +56,9 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 			d.Rules,
 			sarifRule{
 				ID:      x.ID,
+				Name:    pascal(x.ID),
 				Short:   text(x.Title),
+				Full:    text(cmp.Or(firstParagraph(x.Help), x.Title)),
 				Help:    &sarifText{Text: x.Help, Markdown: x.Help},
 				HelpURI: cmp.Or(x.URL, ruleURL+x.ID+".md"),
 				Default: &sarifLevel{level(x.Severity)},
@@ -64,7 +70,9 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 		if !ok {
 			i = len(d.Rules)
 			index[id] = i
-			d.Rules = append(d.Rules, sarifRule{ID: id, Short: text(id)})
+			d.Rules = append(d.Rules, sarifRule{
+				ID: id, Name: pascal(id), Short: text(id), Full: text(id),
+			})
 		}
 		return i
 	}
@@ -117,8 +125,28 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 	)
 }
 
-// ruleURL is the address of the documentation of rules.
-const ruleURL = "https://github.com/compat-app/compat/blob/main/docs/rules/"
+// Addresses of the project and of the documentation of rules.
+const (
+	homeURL = "https://github.com/compat-app/compat"
+	ruleURL = homeURL + "/blob/main/docs/rules/"
+)
+
+// pascal returns the ID of a rule as the name that SARIF recommends: "SymbolVersionTooNew".
+func pascal(id string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(id, "-") {
+		if word != "" {
+			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return b.String()
+}
+
+// firstParagraph returns the first paragraph of the text of a rule on one line; "" without a text.
+func firstParagraph(help string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(help), "\n\n")
+	return mdsafe.Cut(strings.Join(strings.Fields(first), " "), maxDescription)
+}
 
 // causeResult returns the result for a cause: title, action, fixes, and a location for each
 // object.
@@ -197,8 +225,10 @@ func fingerprint(s string) string {
 func location(f *analyzer.Finding) (loc sarifLocation) {
 	loc.Physical.Artifact.URI = uri(f.Artifact)
 	loc.Physical.Region.Start = 1 // a binary has no lines, but code scanning requires one
-	loc.Logical = []sarifLogical{
-		{Name: mdsafe.Visible(subject(f)), Full: mdsafe.Visible(f.Object), Kind: "object"},
+	if f.Object != "" {
+		loc.Logical = []sarifLogical{
+			{Name: mdsafe.Visible(path.Base(f.Object)), Full: mdsafe.Visible(f.Object), Kind: "module"},
+		}
 	}
 	return loc
 }
@@ -222,14 +252,23 @@ func level(s analyzer.Severity) string {
 	return "note"
 }
 
-// uri returns a path as a URI reference: relative, or file:// for an absolute path.
-func uri(path string) string {
-	u := url.URL{Path: strings.ToValidUTF8(path, "\ufffd")}
-	if strings.HasPrefix(path, "/") {
+// uri returns a path as a URI reference: relative to the working directory, which is the root of
+// the repository for code scanning and the folder that is open in an editor, or file:// for an
+// absolute path, also one of Windows.
+func uri(name string) string {
+	name = strings.ToValidUTF8(name, "\ufffd")
+	if drive.MatchString(name) {
+		name = "/" + strings.ReplaceAll(name, `\`, "/")
+	}
+	u := url.URL{Path: name}
+	if strings.HasPrefix(name, "/") {
 		u.Scheme = "file"
 	}
 	return u.String()
 }
+
+// drive matches an absolute path of Windows.
+var drive = lazyregexp.New(`^[A-Za-z]:[/\\]`)
 
 func text(s string) *sarifText { return &sarifText{Text: s} }
 
@@ -244,6 +283,7 @@ type sarifRun struct {
 		Driver struct {
 			Name    string      `json:"name"`
 			Version string      `json:"version,omitempty"`
+			URI     string      `json:"informationUri"`
 			Rules   []sarifRule `json:"rules"`
 		} `json:"driver"`
 	} `json:"tool"`
@@ -256,6 +296,8 @@ type sarifRun struct {
 
 type sarifRule struct {
 	ID      string      `json:"id"`
+	Name    string      `json:"name"`
+	Full    *sarifText  `json:"fullDescription"`
 	Short   *sarifText  `json:"shortDescription"`
 	Help    *sarifText  `json:"help,omitempty"`
 	HelpURI string      `json:"helpUri,omitempty"`
