@@ -35,7 +35,7 @@ with shared objects, which Fedora then installs in lib/ and not in lib64/.
 Not detected: fields that pip does not compare.`,
 	Cause: cause.Rule{
 		Kind:  disagreeing,
-		Warns: "pip reads the tags from the file name; only tools that read WHEEL are affected",
+		Warns: "only tools that read the metadata are affected",
 	},
 	References: []string{
 		"PEP 427",

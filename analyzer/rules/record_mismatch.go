@@ -31,7 +31,7 @@ Not detected: digests of objects over 4 MB (only their size is compared) and of 
 ELF objects.`,
 	Cause: cause.Rule{
 		Kind:  cause.Build("regenerate RECORD"),
-		Warns: "pip installs it; only tools that compare files with RECORD are affected",
+		Warns: "only tools that read RECORD are affected",
 	},
 	References: []string{"PEP 376, PEP 427", "PyPA: Recording installed projects"},
 	Check:      checkRecord,

@@ -158,10 +158,14 @@ func (p *textPrinter) lines() []string {
 			forNotes = max(forNotes, min(len(entries[0]), room/2))
 		}
 	}
-	notes := fitNotes(entries, forNotes)
-	if len(notes) > 0 && len(r.Causes) > 1 {
-		notes = slices.Insert(notes, 0, "") // they belong to no cause
+	fit := func(lines int) []string {
+		notes := fitNotes(entries, lines)
+		if len(notes) > 0 && len(r.Causes) > 1 {
+			notes = slices.Insert(notes, 0, "") // they belong to no cause
+		}
+		return notes
 	}
+	notes := fit(forNotes)
 	room -= len(notes)
 	shown := len(r.Causes)
 	// a block has at least two lines and a blank one
@@ -173,6 +177,11 @@ func (p *textPrinter) lines() []string {
 	room -= len(runs) + boolInt(shown < len(r.Causes))
 	out := append(head, runs...)
 	blocks := p.blocks(shown)
+	if left := room - len(blocks); left > 0 { // lines that the blocks do not need
+		room += len(notes)
+		notes = fit(forNotes + left)
+		room -= len(notes)
+	}
 	if len(blocks) > room { // an alternative is worth more than what alternatives cost
 		p.brief = true
 		blocks = p.blocks(shown)

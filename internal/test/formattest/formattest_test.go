@@ -10,7 +10,8 @@ import (
 
 const (
 	sarif = `{"$schema":"https://a.test/s","version":"2.1.0","runs":[{"tool":{"driver":{"name":"x",` +
-		`"rules":[{"id":"r","shortDescription":{"text":"t"}}]}},"results":[{"ruleId":"r","ruleIndex":0,` +
+		`"informationUri":"https://a.test","rules":[{"id":"r","name":"R","shortDescription":` +
+		`{"text":"t"},"fullDescription":{"text":"t"}}]}},"results":[{"ruleId":"r","ruleIndex":0,` +
 		`"level":"error","message":{"text":"m"},"partialFingerprints":{"a/v1":"f"},"locations":[` +
 		`{"physicalLocation":{"artifactLocation":{"uri":"a%20b.whl"},"region":{"startLine":1}}}]}]}]}`
 	gitlab = `[{"description":"d","check_name":"r","severity":"critical","fingerprint":"` +
