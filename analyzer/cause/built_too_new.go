@@ -11,7 +11,6 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/windows"
 	"github.com/compat-app/compat/analyzer/result"
-	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
 // TooNew is the kind of artifacts that were built on a newer system than the target.
@@ -71,7 +70,7 @@ func (t *Text) tooNewTitle() string {
 	switch f := t.First(); {
 	case ofMacOS(f):
 		if to := t.macOSTag(); to != "" {
-			return fmt.Sprintf("tagged %s, but needs %s", cmp.Or(macOSTag.FindString(f.Target), t.target()),
+			return fmt.Sprintf("tagged %s, but needs %s", cmp.Or(withoutArch(f.Target), t.target()),
 				to)
 		}
 		if built := t.builtFor(); built != "" {
@@ -185,7 +184,7 @@ func (t *Text) tooNewWhy() string {
 func (t *Text) macOSTag() string {
 	for _, x := range t.cause.Fixes {
 		for _, r := range x.Retags {
-			if to := macOSTag.FindString(r.To.Platform); to != "" {
+			if to := withoutArch(r.To.Platform); to != "" {
 				return to
 			}
 		}
@@ -200,7 +199,14 @@ func (t *Text) coversGuests() bool {
 		func(f *result.Finding) bool { return t.guest(f) && (!ofMacOS(f) || f.Version == "") })
 }
 
-var macOSTag = lazyregexp.New(`^macosx_\d+_\d+`)
+// withoutArch returns a tag for macOS without its architecture: "macosx_13_0"; "" for others.
+func withoutArch(platformTag string) string {
+	tag := platform.ParseTag(platformTag)
+	if tag.System != platform.TagMacOS {
+		return ""
+	}
+	return fmt.Sprintf("%s_%d_%d", tag.Family, tag.Version[0], tag.Version[1])
+}
 
 // tooNewPlatforms looks the symbol versions up in all distributions. macOS has only its own, and
 // the title names the release of Windows. If a tag for macOS has to be newer than the symbols, that

@@ -12,7 +12,10 @@ func TestNextBuild(t *testing.T) {
 	retag := func(to pkgmeta.Tag) fix.Fix {
 		return fix.Fix{Kind: fix.KindPlatformTag, Retags: []fix.Retagging{{To: to}}}
 	}
+	slice := retag(pkgmeta.Tag{Platform: "macosx_11_0_x86_64"})
+	slice.Retags[0].Wheel = &fix.Wheel{Tags: []pkgmeta.Tag{{Platform: "macosx_11_0_universal2"}}}
 	for want, x := range map[string]fix.Fix{
+		"For the next build, build it for the architectures of that tag.": slice,
 		"For the next build, run auditwheel after it.": {
 			Kind: fix.KindPatchelf, Bundling: &fix.Bundling{With: fix.Auditwheel},
 		},
