@@ -66,10 +66,11 @@ func newEnvCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "env [flags]",
 		Short: "Check whether pinned packages work together, from a lock file alone",
-		Long: `Check whether the native code of pinned packages loads together. compat looks up
-the wheels that pip would install in the package index, and downloads only the parts that a loader
-reads. Packages that a requirements file does not name and that others need are checked at the
-versions that pip would add, unless it has hashes. Nothing is installed and nothing is run.
+		Long: `Check whether the native code of pinned packages loads together. compat looks up the
+wheels that pip would install in the package index, and downloads only the parts that a loader
+reads. A package that a requirements file does not name, but that another one requires, is checked
+in the version that pip would add; if the file has hashes, pip adds none. Nothing is installed and
+nothing is run.
 
 Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usage.`,
 		Example: `  compat env --lock uv.lock

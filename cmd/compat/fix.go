@@ -38,9 +38,9 @@ func newFixCommand(env environment) *cobra.Command {
 		Use:   "fix [flags] PATH...",
 		Short: "Apply the fixes that check and env print to wheels and to files that pin packages",
 		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it
-only if the findings are gone and no new ones appeared. If errors are left for which a fix is found
-only then, it is applied too, at most twice. PATH is one as for "compat check"; standard input and
-releases in the package index can only be given with --dry-run.
+only if the findings are gone and no new ones appeared. If a fix for an error is found only in the
+copy, it is applied too, in at most two more rounds. PATH is as for "compat check"; standard input
+and releases in the package index can only be given with --dry-run.
 
 compat changes the tags of a wheel (in its name and in WHEEL), RECORD, the requirements in METADATA,
 and in libraries and programs for Linux the RUNPATH, DT_NEEDED entries, the flag for an executable
