@@ -50,8 +50,8 @@ func nextBuild(x fix.Fix) string {
 	return ""
 }
 
-// hasRelease reports whether a wheel has a tag for the same release of macOS as another tag, which then
-// is for other architectures.
+// hasRelease reports whether a wheel has a tag for the same release of macOS as another tag, which
+// then is for other architectures.
 func hasRelease(w *fix.Wheel, to platform.Tag) bool {
 	return w != nil && slices.ContainsFunc(w.Tags, func(t pkgmeta.Tag) bool {
 		has := platform.ParseTag(t.Platform)

@@ -35,7 +35,7 @@ runtimes themselves, nor operator new and delete, which memory allocators replac
 		"GCC: -static-libstdc++, -static-libgcc",
 		"Itanium C++ ABI: exception handling",
 	},
-	Cause: cause.Rule{Warns: "it fails only where this copy of the runtime is used in place of the real one"},
+	Cause: cause.Rule{Warns: "it fails only where this runtime is used in place of the real one"},
 	Check: checkExportedRuntime,
 }
 

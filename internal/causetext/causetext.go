@@ -310,7 +310,8 @@ func Label(c *analyzer.Cause, i int) string {
 const forUsers = "For users"
 
 func markdownFix(label string, x analyzer.CauseFix, step Step, known []string) string {
-	b := fmt.Sprintf("**%s** (%s%s): %s\n", label, step.By, step.State, mdsafe.Prose(x.Title.String(), known...))
+	b := fmt.Sprintf("**%s** (%s%s): %s\n", label, step.By, step.State,
+		mdsafe.Prose(x.Title.String(), known...))
 	if step.Remark != "" {
 		b += "\n" + mdsafe.Prose(step.Remark) + "\n"
 	}

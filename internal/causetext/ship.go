@@ -57,8 +57,8 @@ func Ship(r *analyzer.Report) string {
 	return ""
 }
 
-// allowed is the sentence of a warning that an artifact may be shipped, for all artifacts of a report
-// if there are several.
+// allowed is the sentence of a warning that an artifact may be shipped, for all artifacts of a
+// report if there are several.
 func allowed(r *analyzer.Report, ship string) string {
 	rest, ok := strings.CutPrefix(ship, "This wheel may be shipped, but")
 	if ok && len(r.Artifacts) > 1 {
@@ -172,8 +172,8 @@ func these(r *analyzer.Report, causes []*analyzer.Cause) string {
 }
 
 // Counts counts the causes, first by severity and then by the place where they are removed: "3
-// causes (2 errors, 1 warning): fix causes 1 and 2 in the wheel, cause 3 on the user's machine.". Of
-// a single warning it says why it is one. In an environment, who reads it chooses the versions.
+// causes (2 errors, 1 warning): fix causes 1 and 2 in the wheel, cause 3 on the user's machine.".
+// Of a single warning it says why it is one. In an environment, who reads it chooses the versions.
 func Counts(r *analyzer.Report) string {
 	s := CountCauses(r, nil)
 	if len(r.Causes) == 1 && r.Causes[0].Severity == analyzer.Warning && r.Causes[0].Why != "" {

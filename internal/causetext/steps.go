@@ -60,7 +60,7 @@ func (r Run) about() string {
 }
 
 // Steps are those of the causes that are shown together. Each command is among them once. If there
-// are several causes, Runs has the commands to run in their order, and the steps only refer to them.
+// are several causes, Runs has the commands to run in their order, and the steps refer to them.
 type Steps struct {
 	of    map[[2]int]Step
 	rest  []string

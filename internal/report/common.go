@@ -47,7 +47,8 @@ func subject(f *analyzer.Finding) string {
 func advice(c *analyzer.Cause) string {
 	lines := []string{mdsafe.Visible(causetext.Task(c))}
 	for i, x := range c.Fixes {
-		l := causetext.Label(c, i) + " (" + causetext.FixState(c, x) + "): " + mdsafe.Visible(x.Title.String())
+		l := causetext.Label(c, i) + " (" + causetext.FixState(c, x) + "): " +
+			mdsafe.Visible(x.Title.String())
 		if x.Command != "" && !x.ShowsCommand() {
 			l += ": " + mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n"))
 		}
