@@ -56,7 +56,7 @@ type sources struct {
 	modules   map[string]otherModule
 	installed map[string]installedModule
 	tops      map[string][]*packages.Release // see providing; nil until it is needed
-	// What published and requires found: both are asked for each of thousands of imports.
+	// What published and requires found: both are called for each of thousands of imports.
 	members  map[*packages.Release]map[string]int
 	required map[[2]string]bool
 }
