@@ -42,9 +42,10 @@ type KnownBad struct {
 	Added   string `json:"added"` // RFC 3339
 }
 
-// ID is the name of the entry in advisories.
+// ID is the name of the entry in advisories. OSV's schema admits the prefixes of its registered
+// databases, and "x_" for all others.
 func (k *KnownBad) ID() string {
-	return fmt.Sprintf("COMPAT-%s-%s-%s", k.Package, k.Version, k.With)
+	return fmt.Sprintf("x_COMPAT-%s-%s-%s", k.Package, k.Version, k.With)
 }
 
 // Check is the command that checks an entry again without running anything.

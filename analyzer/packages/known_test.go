@@ -101,7 +101,8 @@ func moved(r *Release, symbol, version string) bool {
 	})
 }
 
-// An advisory has what OSV's schema requires: an id, times, and for each range an event that
+// An advisory has what OSV's schema requires: an id with the prefix of a database that is not
+// registered, times, and for each range an event that
 // introduces it and no second end.
 func TestAdvisory(t *testing.T) {
 	for _, k := range History().KnownBad() {
@@ -127,6 +128,7 @@ func TestAdvisory(t *testing.T) {
 		}
 		at := a.Affected[0]
 		if _, err := time.Parse(time.RFC3339, a.Modified); err != nil || a.ID != k.ID() ||
+			!strings.HasPrefix(a.ID, "x_") ||
 			a.SchemaVersion != "1.7.0" || at.Package.Ecosystem != "PyPI" || at.Package.Name != k.Package ||
 			at.Package.PURL != "pkg:pypi/"+k.Package || at.Ranges[0].Type != "ECOSYSTEM" ||
 			len(at.Ranges[0].Events) != 2 || at.Ranges[0].Events[0]["introduced"] != k.Version ||
