@@ -112,12 +112,21 @@ def alone(name, path):
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
+def for_other_python(path, paths):
+    """Whether a library is one of several for versions of Python, of which code opens the one of
+    the interpreter: libshim_3.13.so."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    found = re.search(r"(?<![\d.])3\.\d+(?=\.so$)", path)
+    return bool(found) and found[0] != version and path[: found.start()] + version + ".so" in paths
+
+
 def main():
     os.set_inheritable(3, False)  # an import may start programs
     files = importlib.metadata.files(sys.argv[1]) or []
     tops, objects, bundled = [], [], {os.path.basename(str(f)) for f in files}
     foreign = re.compile(r"\.(cpython-\d+|pypy\d+)[-\w]*\.so$")
     own = sysconfig.get_config_var("EXT_SUFFIX")
+    paths = {str(f) for f in files}
     for f in files:
         path, parts = str(f), f.parts
         if path.endswith("/__init__.py") and len(parts) == 2:
@@ -126,7 +135,8 @@ def main():
         if len(parts) == 1 and os.path.isfile(where) and module_name(path, where):
             tops.append(module_name(path))
         if os.path.isfile(where) and not os.path.islink(where) and shared(where):
-            if not foreign.search(path) or path.endswith(own):
+            other = foreign.search(path) and not path.endswith(own)
+            if not other and not for_other_python(path, paths):
                 objects.append((path, where))
     if "--no-import" not in sys.argv:
         tests = ("test", "tests")

@@ -29,7 +29,14 @@ func TestProbeLoadedByOthers(t *testing.T) {
 	}
 	write("empty.c", "")
 	write("demo-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
-	write("demo-1.0.dist-info/RECORD", "demo/libuser.so,,\ndemo/plug.so,,\ndemo/liblost.so,,\n")
+	version, err := exec.Command(python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").
+		Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := strings.TrimSpace(string(version))
+	write("demo-1.0.dist-info/RECORD", "demo/libuser.so,,\ndemo/plug.so,,\ndemo/liblost.so,,\n"+
+		"demo/libshim_"+running+".so,,\ndemo/libshim_3.99.so,,\ndemo/libonly_3.99.so,,\n")
 	write("other/keep", "")
 	write("demo/keep", "")
 	for _, args := range [][]string{
@@ -37,6 +44,9 @@ func TestProbeLoadedByOthers(t *testing.T) {
 		{"demo/libuser.so", "other/libdep.so.1"},
 		{"demo/plug.so", "demo/libuser.so", "other/libdep.so.1", "-Wl,-rpath,$ORIGIN:$ORIGIN/../other"},
 		{"demo/liblost.so", "other/libdep.so.1"}, // nothing loads it
+		{"demo/libshim_" + running + ".so"},
+		{"demo/libshim_3.99.so", "other/libdep.so.1"}, // for another Python
+		{"demo/libonly_3.99.so", "other/libdep.so.1"}, // no other one is for this Python
 	} {
 		args = append([]string{"-shared", "-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined",
 			"-Wl,-soname," + filepath.Base(args[0]), "-o", args[0], "empty.c"}, args[1:]...)
@@ -55,8 +65,10 @@ func TestProbeLoadedByOthers(t *testing.T) {
 	}
 	t.Setenv("PYTHONPATH", site)
 	got := (&survey{}).probe(t.Context(), dir, []string{"demo"})
-	if got.opened != 3 || len(got.notRun) > 0 || len(got.fails) != 1 ||
-		!strings.Contains(got.fails["demo/liblost.so"], "libdep.so.1: cannot open shared object") {
+	const lacks = "libdep.so.1: cannot open shared object"
+	if got.opened != 5 || len(got.notRun) > 0 || len(got.fails) != 2 ||
+		!strings.Contains(got.fails["demo/liblost.so"], lacks) ||
+		!strings.Contains(got.fails["demo/libonly_3.99.so"], lacks) {
 		t.Errorf("%d objects were opened, not run: %q, failures: %q", got.opened, got.notRun, got.fails)
 	}
 }
