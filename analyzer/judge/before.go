@@ -59,6 +59,20 @@ type sources struct {
 	// What published and requires found: both are called for each of thousands of imports.
 	members  map[*packages.Release]map[string]int
 	required map[[2]string]bool
+	// What importLoads found; emptied when more sources are read.
+	imports map[importOf]answer
+}
+
+// importOf is the question whether the import of a module loads a library.
+type importOf struct {
+	module  string
+	library *dynlink.Library
+}
+
+// answer is the result of importLoads.
+type answer struct {
+	loads     bool
+	undecided string
 }
 
 // starts are the runs of the sources of an artifact and of those that are installed with it. They
@@ -243,6 +257,7 @@ func (s *sources) read() {
 	}
 	s.texts = map[string]*topTexts{}
 	s.members, s.required = map[*packages.Release]map[string]int{}, map[[2]string]bool{}
+	s.imports = map[importOf]answer{}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
 	for _, a := range slices.Backward(s.others) {
 		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
@@ -313,6 +328,7 @@ func (s *sources) find(name string) bool {
 			on := startup.System{Name: "linux", Machine: s.set.platform.Arch}
 			if _, m := startup.ReadModule(file, string(text), on); m != nil {
 				s.program.Add(name, m)
+				clear(s.imports)
 				return true
 			}
 		}
@@ -321,8 +337,20 @@ func (s *sources) find(name string) bool {
 }
 
 // importLoads reports whether the import of a module without a source loads a library, or why that
-// is not known. name may also be that of a function.
+// is not known. name may also be that of a function. The ways to import a module share most of what
+// they import, so each is looked up once.
 func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, undecided string) {
+	key := importOf{name, l}
+	a, known := s.imports[key]
+	if !known {
+		a.loads, a.undecided = s.lookUpImport(name, l)
+		s.imports[key] = a
+	}
+	return a.loads, a.undecided
+}
+
+// lookUpImport is importLoads for a module and a library that were not asked for before.
+func (s *sources) lookUpImport(name string, l *dynlink.Library) (loads bool, undecided string) {
 	for _, v := range s.set.views {
 		if v.imported.name == name {
 			return s.loadedBy(v.Object, v.Library, nil, l)

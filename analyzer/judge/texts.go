@@ -193,6 +193,7 @@ func (s *sources) addModules(texts map[string]string) {
 	}
 	own.runs, own.opened = map[string][]startup.Run{}, map[string]openedAt{}
 	s.starts = &own
+	clear(s.imports)
 }
 
 // published returns the library of a release of the set that Python imports as a module whose
