@@ -395,7 +395,7 @@ func TestFixesAreMerged(t *testing.T) {
 		x.Title.String() != "Require torch>=2.5,<2.6 in the metadata of widget "+
 			"(dependencies in pyproject.toml or setup.py)" ||
 		!slices.Equal(x.Cost, []string{"pip no longer installs it with other versions of torch",
-			"a new release or build number if it is published"}) {
+			"a new version or build number if this one is published"}) {
 		t.Errorf("%+v", x)
 	}
 	if x.Verified {

@@ -17,7 +17,7 @@ const dependencies = " (dependencies in pyproject.toml or setup.py)"
 const (
 	// A change that does not change the name of the wheel: who has the file already does not get the
 	// new one.
-	newRelease = "a new release or build number if it is published"
+	newRelease = "a new version or build number if this one is published"
 	everyUser  = "every user has to do it"
 	// The name of a package follows.
 	noOthers = "pip no longer installs it with other versions of "

@@ -239,8 +239,9 @@ func reportCopyOfGlibc(p *analyzer.Pass, f analyzer.Finding, library string) {
 		"build of it. The file is a copy of %s, which is part of glibc and must not be bundled",
 		f.Object, analyzer.Versioned(f.Symbol, f.Version), f.Library, library)
 	x := fix.Fix{
-		Kind:  fix.KindRebuild,
-		Title: fix.Titled("Do not bundle %s, because each system has its own", library),
+		Kind: fix.KindRebuild,
+		Title: fix.Titled("Repair the wheel that the build wrote without %s, because each system has "+
+			"its own", library),
 	}
 	if built := builtWheel(p); built != "" {
 		x.Command = "auditwheel repair --exclude " + shellword.Quote(library+".so*") + " " + built

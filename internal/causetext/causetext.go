@@ -19,8 +19,8 @@ import (
 )
 
 // Key explains the words of a report, under it.
-const Key = "“Tried” means that compat applied the fix to a copy and checked it again: what it " +
-	"is for was gone, and nothing new was found. An object is a library, module or program in the " +
+const Key = "“Tried” means that compat applied the fix to a copy and checked the copy again: it " +
+	"has neither the fixed problem nor a new one. An object is a library, module or program in the " +
 	"artifact. " +
 	"Its imports are the symbols that it needs from others; one is undecided if the library that " +
 	"should have it was not read."
