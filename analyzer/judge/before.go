@@ -349,7 +349,7 @@ func (s *sources) importLoads(name string, l *dynlink.Library) (loads bool, unde
 	return a.loads, a.undecided
 }
 
-// lookUpImport is importLoads for a module and a library that were not asked for before.
+// lookUpImport is importLoads for a module and a library that were not looked up before.
 func (s *sources) lookUpImport(name string, l *dynlink.Library) (loads bool, undecided string) {
 	for _, v := range s.set.views {
 		if v.imported.name == name {
