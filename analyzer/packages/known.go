@@ -54,8 +54,8 @@ func (k *KnownBad) Check() string {
 		"--dependents pypi:%s==%s", k.With, k.Tried[0], k.With, k.Good, k.Python, k.Package, k.Version)
 }
 
-// opposites are specifiers of PEP 440, each with the one that admits all final releases that it does
-// not. They are searched in this order.
+// opposites are specifiers of PEP 440, each with the one that admits all final releases that it
+// does not. They are searched in this order.
 var opposites = [][2]string{
 	{">=", "<"}, {"<=", ">"}, {"==", "!="}, {"!=", "=="}, {"<", ">="}, {">", "<="},
 }

@@ -37,20 +37,20 @@ linked. Link the library with ` + "`-Wl,-soname`" + `, or use ` + "`patchelf --r
 Severity: a warning where a known driver or system package provides the library (libcuda.so.1: the
 NVIDIA driver; libgomp.so.1, which the images debian:12 and ubuntu:22.04 do not have), where only a
 package of Debian is known to have it, unless a wheel has a tag for many systems, which must bundle
-such a library, where a declared package that could not be looked up may provide it, where the metadata of the wheel names
-it as an external requirement (Requires-External, or Requires-External-Dep of PEP 725, a draft), for
-one of several variants of which only one is loaded at run time, and for plug-ins of a wheel, which
-programs load only if they use them: libraries in folders named plugins or qml, and, in a wheel with
-modules whose sources were read, those that no object links or names and no Python source loads. It
-is also a warning for libpython3.11.so.1.0, which exists only where Python was built as a shared
-library; with a manylinux tag it is an error, since such a wheel has to work without it. For a
-package that is installed on the system that is checked (compat env --venv or --root), a library
-that the system does not have is an error if no module of the package loads without it. In a package
-without modules, those of its libraries count that other packages need or that its Python sources
-may open, but not plug-ins that only a library opens. For an rpm, apk or conda package it is a
-warning where a dependency may have the library, but is not named after it. An rpm or apk names the
-libraries that it needs, so other capabilities (python3dist(numpy), /bin/sh) count as no such
-dependency.
+such a library, where a declared package that could not be looked up may provide it, where the
+metadata of the wheel names it as an external requirement (Requires-External, or
+Requires-External-Dep of PEP 725, a draft), for one of several variants of which only one is loaded
+at run time, and for plug-ins of a wheel, which programs load only if they use them: libraries in
+folders named plugins or qml, and, in a wheel with modules whose sources were read, those that no
+object links or names and no Python source loads. It is also a warning for libpython3.11.so.1.0,
+which exists only where Python was built as a shared library; with a manylinux tag it is an error,
+since such a wheel has to work without it. For a package that is installed on the system that is
+checked (compat env --venv or --root), a library that the system does not have is an error if no
+module of the package loads without it. In a package without modules, those of its libraries count
+that other packages need or that its Python sources may open, but not plug-ins that only a library
+opens. For an rpm, apk or conda package it is a warning where a dependency may have the library, but
+is not named after it. An rpm or apk names the libraries that it needs, so other capabilities
+(python3dist(numpy), /bin/sh) count as no such dependency.
 
 A deb has to name the packages of its libraries in Depends. The contents of Debian's packages and
 what these depend on are known, so a library that none of them contains is an error, also if every

@@ -94,7 +94,8 @@ func writePage(file string, results []string) error {
 			limits += fmt.Sprintf(" LOCKS=%d", r.Locks)
 		}
 		fmt.Fprintf(&text, "- `make survey SEED=%d%s` of %s on %s:\n  %d comparisons, "+
-			"%d objects opened, %d MB downloaded\n", r.Seed, limits, r.Date, r.System, len(r.Rows), objects, r.MB)
+			"%d objects opened, %d MB downloaded\n",
+			r.Seed, limits, r.Date, r.System, len(r.Rows), objects, r.MB)
 	}
 	text.WriteString("\n| system | command | agreements | false passes | false alarms | not checked | " +
 		"not known | not run |\n|---|---|---|---|---|---|---|---|\n")
