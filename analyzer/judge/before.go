@@ -56,9 +56,6 @@ type sources struct {
 	modules   map[string]otherModule
 	installed map[string]installedModule
 	tops      map[string][]*packages.Release // see providing; nil until it is needed
-	// What published and requires found: both are called for each of thousands of imports.
-	members  map[*packages.Release]map[string]int
-	required map[[2]string]bool
 	// What importLoads found; emptied when more sources are read.
 	imports map[importOf]answer
 }
@@ -256,7 +253,6 @@ func (s *sources) read() {
 		s.session.starts = s.starts
 	}
 	s.texts = map[string]*topTexts{}
-	s.members, s.required = map[*packages.Release]map[string]int{}, map[[2]string]bool{}
 	s.imports = map[importOf]answer{}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
 	for _, a := range slices.Backward(s.others) {
@@ -426,14 +422,11 @@ func (s *sources) isRead(name string) bool {
 
 // requires reports whether a package of the set requires another one, also indirectly.
 func (s *sources) requires(name, other string) bool {
-	key := [2]string{name, other}
-	found, known := s.required[key]
-	if known {
-		return found
-	}
 	seen := []string{name}
-	for i := 0; i < len(seen) && !found; i++ {
-		found = seen[i] == other
+	for i := 0; i < len(seen); i++ {
+		if seen[i] == other {
+			return true
+		}
 		if r := s.set.Release(seen[i]); r != nil {
 			for _, q := range r.Requires {
 				if !slices.Contains(seen, q.Name) {
@@ -442,8 +435,7 @@ func (s *sources) requires(name, other string) bool {
 			}
 		}
 	}
-	s.required[key] = found
-	return found
+	return false
 }
 
 // installedLoads is importLoads for a module of a package in the installed environment.

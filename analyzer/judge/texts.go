@@ -209,25 +209,13 @@ func (s *sources) published(module string) (r *packages.Release, at int) {
 		if !slices.Contains(read, r) {
 			continue
 		}
-		if i, ok := s.membersOf(r)[module]; ok {
-			return r, i
+		for i := range r.Libraries {
+			if facts.ModuleName(r.Libraries[i].Path) == module {
+				return r, i
+			}
 		}
 	}
 	return nil, 0
-}
-
-// membersOf returns the index of the library that Python imports as a module, by its name. Of
-// several, it is the first.
-func (s *sources) membersOf(r *packages.Release) map[string]int {
-	all, known := s.members[r]
-	if !known {
-		all = map[string]int{}
-		for i := range slices.Backward(r.Libraries) {
-			all[facts.ModuleName(r.Libraries[i].Path)] = i
-		}
-		s.members[r] = all
-	}
-	return all
 }
 
 // publishedLoads is importLoads for a module of a release.
