@@ -119,6 +119,24 @@ func question(s *store) Question {
 	}
 }
 
+// judged judges mill 2.0 with two releases of gear.
+func judged(t *testing.T, s *store, before, after string) (Entry, error) {
+	t.Helper()
+	q := question(s)
+	var err error
+	if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: before}); err != nil {
+		t.Fatal(err)
+	}
+	if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: after}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q.Judge(t.Context(), d)
+}
+
 const user = "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\nrunpath $ORIGIN/../gear\nimport spin\n"
 
 func gear(exports ...string) map[string]string {
@@ -260,19 +278,7 @@ func TestJudgeWithTheNewestOfOthers(t *testing.T) {
 		"gear==1.2": wheel(t, "gear", "1.2", nil, gear("stop")),
 	}}
 	for new, want := range map[string]Verdict{"1.1": Works, "1.2": Breaks} {
-		q := question(s)
-		var err error
-		if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.0"}); err != nil {
-			t.Fatal(err)
-		}
-		if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: new}); err != nil {
-			t.Fatal(err)
-		}
-		d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := q.Judge(t.Context(), d)
+		e, err := judged(t, s, "1.0", new)
 		if err != nil || e.Verdict != want ||
 			want == Breaks && !slices.Equal(e.Symbols, []string{"spin"}) {
 			t.Errorf("gear %s: %+v, %v; want %s", new, e, err, want)
@@ -303,19 +309,7 @@ func TestJudgeWithAReleaseThatDoesNotLoad(t *testing.T) {
 		"1.0": "it does not load with gear 1.0 either",
 		"1.2": "mill/_m.so loads with gear 1.2 and not with",
 	} {
-		q := question(s)
-		var err error
-		if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: old}); err != nil {
-			t.Fatal(err)
-		}
-		if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.1"}); err != nil {
-			t.Fatal(err)
-		}
-		d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := q.Judge(t.Context(), d)
+		e, err := judged(t, s, old, "1.1")
 		if err != nil || e.Verdict != Undecided || e.Object != "mill/_m.so" ||
 			!strings.HasPrefix(e.Reason, want) {
 			t.Errorf("compared with gear %s: %+v, %v; want %s", old, e, err, want)
@@ -346,19 +340,7 @@ func TestJudgeWhatIsNotImported(t *testing.T) {
 			"gear==1.0": wheel(t, "gear", "1.0", nil, gear("stop", "spin")),
 			"gear==1.1": wheel(t, "gear", "1.1", nil, gear("stop")),
 		}}
-		q := question(s)
-		var err error
-		if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.0"}); err != nil {
-			t.Fatal(err)
-		}
-		if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.1"}); err != nil {
-			t.Fatal(err)
-		}
-		d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e, err := q.Judge(t.Context(), d)
+		e, err := judged(t, s, "1.0", "1.1")
 		if err != nil || e.Verdict != want || want == Undecided &&
 			(e.Object != "mill/_oily.abi3.so" || !strings.Contains(e.Reason, "with gear 1.0 either")) {
 			t.Errorf("%q: %+v, %v; want %s", init, e, err, want)
@@ -377,19 +359,7 @@ func TestJudgeWithAnEarlierLibrary(t *testing.T) {
 		"gear==1.0": wheel(t, "gear", "1.0", nil, gear("spin")),
 		"gear==1.1": wheel(t, "gear", "1.1", nil, gear("spin", "stop")),
 	}}
-	q := question(s)
-	var err error
-	if q.Old, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.0"}); err != nil {
-		t.Fatal(err)
-	}
-	if q.New, err = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.1"}); err != nil {
-		t.Fatal(err)
-	}
-	d, err := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := q.Judge(t.Context(), d)
+	e, err := judged(t, s, "1.0", "1.1")
 	if err != nil || e.Verdict != Undecided || !strings.Contains(e.Reason, "libgear.so.0") {
 		t.Errorf("%+v, %v", e, err)
 	}
