@@ -2,6 +2,7 @@ package facts
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"path"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/platform/debian"
 	"github.com/compat-app/compat/analyzer/unpack"
@@ -377,6 +379,26 @@ func (a *Artifact) OtherPackages() (names []string) {
 	return names
 }
 
+// InDependency reports whether a path is in the folder of a dependency of an npm package, relative
+// to the folder in which that of the package is: npm installs packages of the same scope, and those
+// without one, in one folder.
+func (a *Artifact) InDependency(at string) bool {
+	return a.Metadata == nil && !a.Packaged() && slices.ContainsFunc(a.Depends, func(d string) bool {
+		return strings.HasPrefix(at, path.Base(d)+"/") || strings.HasPrefix(at, d+"/")
+	})
+}
+
+// SearchesDependency reports whether the search path of an ELF file leads to the folder of a
+// dependency of its npm package.
+func (a *Artifact) SearchesDependency(o *Object) bool {
+	for entry := range strings.SplitSeq(cmp.Or(o.RunPath, o.RPath), ":") {
+		if at, ok := elfobj.Origin(entry, path.Dir(o.Path)); ok && a.InDependency(at+"/") {
+			return true
+		}
+	}
+	return false
+}
+
 // OthersLibraries returns the libraries that the ELF files of a package need from packages that it
 // depends on, by SONAME, sorted; nil for other artifacts. Of a conda package, these are those that
 // a platform has too, because conda uses only the C library of a system.
@@ -397,6 +419,7 @@ func (a *Artifact) OthersLibraries(on []*platform.Platform) (sonames []string) {
 			certain, perhaps := a.DependencyProvides(needed)
 			some := slices.ContainsFunc(on, func(p *platform.Platform) bool { return has(p, needed) })
 			all := !slices.ContainsFunc(on, func(p *platform.Platform) bool { return !has(p, needed) })
+			perhaps = perhaps || a.SearchesDependency(o)
 			if a.Conda() && (certain || perhaps && some) || !a.Conda() && perhaps && !all {
 				sonames = append(sonames, needed)
 			}

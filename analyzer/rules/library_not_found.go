@@ -106,7 +106,7 @@ before.
 Libraries of the packages that an rpm, apk or conda package depends on are matched by name,
 capability, or because the package is known to have them; the packages themselves are not read. The
 report lists these libraries as assumed. A library that an npm package searches in the folder of a
-package that it depends on is not reported.`,
+package that it depends on is assumed too.`,
 	Cause: cause.Rule{
 		Lacks: cause.LacksLibrary,
 		Warns: "it works where the library is installed",
@@ -139,7 +139,7 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			}
 			certain, perhaps, lacks := p.Facts.GivenProvides(needed, p.Others)
 			if certain || perhaps && p.Platform.Library(needed) != nil ||
-				p.Platform.Library(needed) == nil && searchesNodeModule(p, v) {
+				p.Platform.Library(needed) == nil && p.Facts.SearchesDependency(v.Object) {
 				continue // a package that it depends on provides it, or else the system
 			}
 			reportMissing(p, v, needed, perhaps, lacks)

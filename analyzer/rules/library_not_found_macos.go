@@ -8,7 +8,6 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dyld"
-	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -257,28 +256,8 @@ func nodeModule(p *analyzer.Pass, m dyld.Missing) bool {
 	site, ok := strings.CutSuffix(m.NeededBy.Path, m.NeededBy.Name)
 	return ok && slices.ContainsFunc(m.Searched, func(s string) bool {
 		at, inside := strings.CutPrefix(s, site)
-		return inside && inNodeModule(p, at)
+		return inside && p.Facts.InDependency(at)
 	})
-}
-
-// searchesNodeModule is nodeModule for an object for Linux, by its own search path.
-func searchesNodeModule(p *analyzer.Pass, v *analyzer.View) bool {
-	for entry := range strings.SplitSeq(ownPaths(v.Library), ":") {
-		if at, ok := elfobj.Origin(entry, path.Dir(v.Path)); ok && inNodeModule(p, at+"/") {
-			return true
-		}
-	}
-	return false
-}
-
-// inNodeModule reports whether a path is in the folder of a dependency of an npm package, relative
-// to the folder in which that of the package is: npm installs packages of the same scope, and those
-// without one, in one folder.
-func inNodeModule(p *analyzer.Pass, at string) bool {
-	return p.Facts.Metadata == nil && !p.Facts.Packaged() &&
-		slices.ContainsFunc(p.Facts.Depends, func(d string) bool {
-			return strings.HasPrefix(at, path.Base(d)+"/") || strings.HasPrefix(at, d+"/")
-		})
 }
 
 // optionalModule reports whether a module is one of several backends, for the missing library: it

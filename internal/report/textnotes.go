@@ -96,13 +96,15 @@ func (p *textPrinter) notes() [][]string {
 	}
 	for _, a := range r.Artifacts {
 		if len(a.Assumed) > 0 {
-			with := "--conda-prefix DIR reads them"
-			if slices.Contains([]string{".deb", ".rpm", ".apk"}, path.Ext(a.Path)) {
-				with = "--root DIR reads a system with them"
+			with := " (--conda-prefix DIR reads them)"
+			switch path.Ext(a.Path) {
+			case ".deb", ".rpm", ".apk":
+				with = " (--root DIR reads a system with them)"
+			case ".tgz": // of npm
+				with = ""
 			}
 			add("not checked", p.file(a.Path)+": the symbols of "+mdsafe.Visible(analyzer.List(a.Assumed, 3,
-				len(a.Assumed), "library"))+", because the packages that it depends on were not read "+
-				"("+with+")")
+				len(a.Assumed), "library"))+", because the packages that it depends on were not read"+with)
 		}
 	}
 	if n := abiNote(r); n != "" && !p.options.Verbose {
