@@ -226,7 +226,7 @@ func lead(in Input, v view) string {
 		parts = append(parts, "**Nothing new.**")
 	default:
 		parts = append(parts, fmt.Sprintf("**Compatible.** %s in %s checked.",
-			analyzer.Count(objects(in.Report), "object"),
+			analyzer.Count(objects(in.Report), "binary file"),
 			analyzer.Count(len(in.Report.Artifacts), "artifact")))
 		if unsure := in.Report.Unsure(); unsure != "" {
 			parts = append(parts, mdsafe.Prose(unsure))

@@ -40,12 +40,15 @@ func TestRenderGolden(t *testing.T) {
 	unread.Notes = []string{
 		"torch 2.7.0 could not be looked up: no package index is set; name one with PIP_INDEX_URL.",
 	}
+	proposed := caseA()
+	proposed.PullRequest = true
 	for name, in := range map[string]Input{
-		"case-a": {Report: caseA()},
-		"case-b": {Report: of(nvjitlink()), Diff: diff, BaseName: "main"},
-		"case-c": {Report: of(rocm())},
-		"case-d": {Report: of(libdl())},
-		"clean":  {Report: of(), BaseName: "main"},
+		"case-a":       {Report: caseA()},
+		"pull-request": {Report: proposed, BaseName: "main"},
+		"case-b":       {Report: of(nvjitlink()), Diff: diff, BaseName: "main"},
+		"case-c":       {Report: of(rocm())},
+		"case-d":       {Report: of(libdl())},
+		"clean":        {Report: of(), BaseName: "main"},
 		"existing": {Report: of(old(needs("pow", "GLIBC_2.29", "libm.so.6")), nvjitlink()),
 			BaseName: "main"},
 		"accepted": {Report: accepted},
@@ -256,7 +259,7 @@ func TestHugeReports(t *testing.T) {
 		"long": long} {
 		c := Render(Input{Report: withCauses(r), Files: widget, DetailsURL: url})
 		within(t, c)
-		if name != "long" && !strings.Contains(c.Text, "3000 findings in") {
+		if name != "long" && !strings.Contains(c.Text, "2994 more symbols") {
 			t.Errorf("%s: the text does not count: %s", name, c.Text)
 		}
 		for part, s := range map[string]string{"summary": c.Summary, "text": c.Text, "sticky": c.Sticky} {

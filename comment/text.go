@@ -34,27 +34,9 @@ func section(heading string, lines []string, limit int) string {
 // targets lists the checked platforms, one line per verdict and package set, because a library
 // outside a wheel has twenty platforms.
 func targets(r *analyzer.Report) string {
-	type kind struct {
-		verdict analyzer.Verdict
-		with    string
-		causes  string
-	}
-	names, packages := map[kind][]string{}, map[kind][]string{}
-	var order []kind
-	for _, t := range r.Targets {
-		k := kind{t.Verdict, strings.Join(t.With, "\x00"), causetext.OnTarget(r, t.Name)}
-		if names[k] == nil {
-			order = append(order, k)
-		}
-		names[k], packages[k] = append(names[k], t.Name), t.With
-	}
 	var lines []string
-	for _, k := range order {
-		l := "- " + mdsafe.Codes(names[k], 8, maxShown) + ": " + string(k.verdict) + k.causes
-		if with := packages[k]; len(with) > 0 {
-			l += ", with " + mdsafe.Codes(causetext.Installed(with), 8, 100)
-		}
-		lines = append(lines, l+"\n")
+	for _, x := range causetext.CheckedOn(r) {
+		lines = append(lines, "- "+x.Markdown(8)+"\n")
 	}
 	return section("\n### Checked on\n\n", lines, targetBytes)
 }

@@ -46,7 +46,7 @@ func title(in Input, v view) string {
 	case r.Verdict == analyzer.NotJudged:
 		t = "Nothing to check: no shared library in " + analyzer.Count(len(r.Artifacts), "artifact")
 	default:
-		t = "Compatible: " + analyzer.Count(objects(r), "object") + " in " +
+		t = "Compatible: " + analyzer.Count(objects(r), "binary file") + " in " +
 			analyzer.Count(len(r.Artifacts), "artifact")
 		if names := targetNames(r); len(names) == 1 {
 			t += ", on " + mdsafe.Plain(names[0], 60)

@@ -87,13 +87,25 @@ func (v view) line(i int) string {
 	c := v.cause(i)
 	known := causetext.Names(v.report, c)
 	s := "**" + string(c.Severity) + "** " + mdsafe.Prose(c.Title, known...) + ". " +
-		mdsafe.Prose(causetext.Task(c), known...)
+		mdsafe.Prose(causetext.Task(v.report, c), known...)
 	if len(c.Fixes) == 0 {
 		return s + " " + causetext.NoFix
 	}
 	x := c.Fixes[0]
 	return s + " **Fix** (" + v.by(i) + causetext.FixState(c, x) + "): " +
-		mdsafe.Prose(x.Title.String(), known...) + v.inline(i)
+		mdsafe.Prose(x.Title.String(), known...) + v.inline(i) + v.alternative(i)
+}
+
+// alternative returns the best alternative to the first fix of a cause, without its command, to
+// follow it; "" if there is none.
+func (v view) alternative(i int) string {
+	c := v.cause(i)
+	if len(c.Fixes) < 2 || c.Together || c.ForUsers(c.Fixes[1]) {
+		return ""
+	}
+	x := c.Fixes[1]
+	return ". **Or** (" + causetext.FixState(c, x) + "): " +
+		mdsafe.Prose(x.Title.String(), causetext.Names(v.report, c)...)
 }
 
 // by says which command before the causes makes the first fix of a cause: "command 1, "; "" if none
@@ -109,10 +121,14 @@ func (v view) inline(i int) string {
 	}
 	step := v.steps.Of(i, 0)
 	if len(step.Commands) == 0 && step.Remark != "" {
-		return ". " + step.Remark
+		return ". " + mdsafe.Prose(strings.TrimSuffix(step.Remark, "."))
 	}
 	if len(step.Commands) != 1 || len(step.Commands[0]) > maxShown {
 		return ""
+	}
+	if step.Before != "" {
+		return ". " + strings.Join(causetext.NonEmpty(mdsafe.Prose(step.Build), step.Before), " ") + ": " +
+			mdsafe.Code(step.Commands[0], maxShown)
 	}
 	return ": " + mdsafe.Code(step.Commands[0], maxShown)
 }

@@ -22,8 +22,9 @@ func (t *Text) action() {
 	}
 	c := t.cause
 	c.Actor, c.Action, c.Ship = x.Actor, capital(who+must+x.Do+"."), t.ship(x)
-	if affected := t.affected(x); affected != "" {
-		c.Action += " Affected: " + affected + "."
+	c.Do, c.Affected = x.Do, t.affected(x)
+	if c.Affected != "" {
+		c.Action += " Affected: " + c.Affected + "."
 	}
 	c.Undecided = t.undecided()
 	if c.Severity == result.Error && !c.Undecided && !t.kind.NotShipped && !t.artifact.Misnamed() {

@@ -148,6 +148,23 @@ func (g *group) counts(all []*result.Finding) (n, of int) {
 	return len(objects.list), len(symbols.list)
 }
 
+// on returns all targets of findings; nil if they are those that are given.
+func on(all []*result.Finding, given []string) []string {
+	var targets set[string]
+	for _, f := range all {
+		for _, name := range append([]string{f.Target}, f.On...) {
+			if name != "" {
+				targets.add(name)
+			}
+		}
+	}
+	slices.Sort(targets.list)
+	if slices.Equal(targets.list, given) {
+		return nil
+	}
+	return targets.list
+}
+
 // cause describes a group without its parts. room is for the title, in characters.
 func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 	first := g.all[0]
@@ -169,6 +186,7 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 	slices.Sort(targets.list)
 	c.Covers = g.kind.Covers
 	c.Rules, c.Targets = rules.list, append(c.Targets, targets.list...)
+	c.On = on(g.all, c.Targets)
 	c.Objects, c.Symbols = g.counts(g.all)
 	c.Fixes, c.Together = fixes(g)
 	if g.kind.Platforms != nil {
@@ -196,7 +214,7 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 	c.Reproduce, c.Why = t.reproduce(), t.severityReason()
 	if t.pinned() {
 		c.Fixes = t.choices()
-		c.Actor, c.Action = result.Installer, t.advice()
+		c.Actor, c.Action, c.Do, c.Affected = result.Installer, t.advice(), "", ""
 		_, p := t.blamed()
 		c.File, c.Line = p.File, p.Line
 		return c

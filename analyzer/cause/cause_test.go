@@ -209,7 +209,7 @@ func TestOrigins(t *testing.T) {
 				lacks("a.so", "_ZN3c104sizeEv", "torch>=2.5,<2.7"),
 				lacks("b.so", "_ZN3c104rankEv", "torch>=2.4,<2.6"),
 			},
-			[]string{"error package-torch: torch lacks c10::size and 1 more symbol, needed by 2 objects"},
+			[]string{"error package-torch: torch lacks c10::size and 1 more symbol, needed by 2 files"},
 		},
 		"system": {
 			[]result.Finding{needs("a.so", "libEGL.so.1"), needs("a.so", "libX11.so.6")},
@@ -477,8 +477,8 @@ func TestEachIsLinked(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s: %s", x.Clears, x.Title, x.Command))
 	}
 	want := []string{
-		"3 Link p/a.so, p/b.so and 1 more object with libx.so and liby.so (CMake): ",
-		"3 In p/a.so, p/b.so and 1 more object, add a DT_NEEDED entry for libx.so and liby.so: " +
+		"3 Link p/a.so, p/b.so and 1 more file with libx.so and liby.so (CMake): ",
+		"3 In p/a.so, p/b.so and 1 more file, add a DT_NEEDED entry for libx.so and liby.so: " +
 			"patchelf --add-needed libx.so p/a.so p/c.so\npatchelf --add-needed liby.so p/b.so",
 	}
 	if !slices.Equal(got, want) {

@@ -42,6 +42,7 @@ func TestSentences(t *testing.T) {
 		return f
 	}
 	builder := "The builder of widget has to "
+	const everybody = " Affected: everybody who loads this file."
 	for name, c := range map[string]struct {
 		finding       result.Finding
 		title, action string
@@ -105,23 +106,23 @@ func TestSentences(t *testing.T) {
 		},
 		"no RUNPATH": {
 			unreachable("", fix.SetRunPath{}), "a.so does not find libown.so.1, which the wheel contains",
-			builder + "give this object a RUNPATH to the library.",
+			builder + "give this file a RUNPATH to the library." + everybody,
 		},
 		"another file name": {
 			unreachable("", fix.All{fix.Rename{}, fix.SetRunPath{}}),
 			"a.so does not find libown.so.1, which the wheel contains",
-			builder + "give the file of the library the name that this object needs.",
+			builder + "give the file of the library the name that this file needs." + everybody,
 		},
 		"no run path on macOS": {
 			unreachable("macosx_11_0_arm64", fix.SetRunPath{}),
 			"a.so does not find libown.so.1, which the wheel contains",
-			builder + "give this object a path to the library that starts with @loader_path.",
+			builder + "give this file a path to the library that starts with @loader_path." + everybody,
 		},
 		"another folder on Windows": {
 			unreachable("win_amd64", fix.Bundle{}),
 			"a.so does not find libown.so.1, which the wheel contains",
 			builder + "put the DLL into the folder of the module, or into one that the package passes to " +
-				"os.add_dll_directory.",
+				"os.add_dll_directory." + everybody,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

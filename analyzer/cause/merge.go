@@ -197,7 +197,7 @@ func (m *merged) retag(artifact string, x fix.Fix) {
 func (m *merged) fix() fix.Fix {
 	x := m.Fix
 	x.Title = fix.With(x.Title, fix.Library(Listed(m.libraries.list, 3, 40, "library")))
-	x.Title = fix.With(x.Title, fix.Object(Listed(m.objects.list, 2, 80, "object")))
+	x.Title = fix.With(x.Title, fix.Object(Listed(m.objects.list, 2, 80, "file")))
 	switch {
 	case m.retags != nil:
 		m.retagging(&x)

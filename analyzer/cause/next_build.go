@@ -3,8 +3,11 @@ package cause
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
@@ -18,36 +21,63 @@ func NextBuilds(r *result.Report) {
 		if !c.OfBuilder() {
 			continue
 		}
+		requires := ""
+		for _, a := range r.Artifacts {
+			if a.Path == c.Artifact && a.Wheel != nil {
+				requires = a.Wheel.RequiresPython
+			}
+		}
 		for j := range c.Fixes {
-			c.Fixes[j].NextBuild = nextBuild(c.Fixes[j].Fix)
+			c.Fixes[j].NextBuild = nextBuild(c.Fixes[j].Fix, requires)
 		}
 	}
 }
 
 // nextBuild says what the build of a wheel needs so that the next one is right without the fix: a
-// sentence, or "" if the title or the cost of the fix says it.
-func nextBuild(x fix.Fix) string {
+// sentence, or "" if the title or the cost of the fix says it. requires is Requires-Python of the
+// wheel; "" = any.
+func nextBuild(x fix.Fix, requires string) string {
 	const next = fix.NextBuild
 	if x.Bundling != nil && x.Bundling.With != "" {
-		return next + "run " + string(x.Bundling.With) + " after it."
+		return next + "run " + string(x.Bundling.With) + " on its wheel."
 	}
 	if len(x.Retags) > 0 {
 		to := x.Retags[0].To.Platform
 		tag := platform.ParseTag(to)
 		switch {
 		case tag.System == platform.TagMacOS && hasRelease(x.Retags[0].Wheel, tag):
-			return next + "build it for the architectures of that tag."
+			return next + "set _PYTHON_HOST_PLATFORM=" + fmt.Sprintf("macosx-%d.%d-%s", tag.Version[0],
+				tag.Version[1], tag.Arch) + ", so that it gets this tag."
 		case tag.System == platform.TagMacOS:
 			return next + fmt.Sprintf("set MACOSX_DEPLOYMENT_TARGET=%d.%d.", tag.Version[0], tag.Version[1])
 		case tag.System == platform.TagLinux && to != "":
 			return next + "use auditwheel repair --plat " + to + "."
 		}
-		return next + "set these tags there too."
+		return next + setTags(x.Retags[0].To, requires)
 	}
 	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
 		return next + "change the sources too."
 	}
 	return ""
+}
+
+// maxRequires limits the length of a Requires-Python that is shown.
+const maxRequires = 40
+
+// setTags says how a build gets tags without a platform. The metadata keep their Requires-Python if
+// only the tags are changed, and then promise more than the tags.
+func setTags(to pkgmeta.Tag, requires string) string {
+	minor, ok := strings.CutPrefix(to.Python, "cp3")
+	if n, err := strconv.Atoi(minor); !ok || err != nil || requires == "" ||
+		!packages.AdmitsPython(requires, fmt.Sprintf("3.%d", n-1)) {
+		return "set these tags there too."
+	}
+	stays := "as it is"
+	if len(requires) <= maxRequires {
+		stays = requires
+	}
+	return fmt.Sprintf("set these tags there too, and raise Requires-Python to >=3.%s; in this file it "+
+		"stays %s.", minor, stays)
 }
 
 // hasRelease reports whether a wheel has a tag for the same release of macOS as another tag, which

@@ -15,8 +15,8 @@ func TestNextBuild(t *testing.T) {
 	slice := retag(pkgmeta.Tag{Platform: "macosx_11_0_x86_64"})
 	slice.Retags[0].Wheel = &fix.Wheel{Tags: []pkgmeta.Tag{{Platform: "macosx_11_0_universal2"}}}
 	for want, x := range map[string]fix.Fix{
-		"For the next build, build it for the architectures of that tag.": slice,
-		"For the next build, run auditwheel after it.": {
+		"For the next build, set _PYTHON_HOST_PLATFORM=macosx-11.0-x86_64, so that it gets this tag.": slice,
+		"For the next build, run auditwheel on its wheel.": {
 			Kind: fix.KindPatchelf, Bundling: &fix.Bundling{With: fix.Auditwheel},
 		},
 		"For the next build, set MACOSX_DEPLOYMENT_TARGET=10.9.": retag(
@@ -29,8 +29,25 @@ func TestNextBuild(t *testing.T) {
 		},
 		"": {Kind: fix.KindPatchelf}, // its cost says it
 	} {
-		if got := nextBuild(x); got != want {
+		if got := nextBuild(x, ""); got != want {
 			t.Errorf("%s: got %q, want %q", x.Kind, got, want)
+		}
+	}
+}
+
+// A fix that raises the Python of the tags leaves Requires-Python as it is.
+func TestNextBuildRequiresPython(t *testing.T) {
+	x := fix.Fix{Kind: fix.KindPlatformTag, Retags: []fix.Retagging{
+		{To: pkgmeta.Tag{Python: "cp311"}},
+	}}
+	for requires, want := range map[string]string{
+		">=3.8": "For the next build, set these tags there too, and raise Requires-Python to >=3.11; " +
+			"in this file it stays >=3.8.",
+		">=3.11": "For the next build, set these tags there too.",
+		"":       "For the next build, set these tags there too.",
+	} {
+		if got := nextBuild(x, requires); got != want {
+			t.Errorf("%s: got %q, want %q", requires, got, want)
 		}
 	}
 }

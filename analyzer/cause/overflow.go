@@ -126,7 +126,7 @@ func (g *group) withParts(r *result.Report, o Options) result.Cause {
 	for i, part := range parts {
 		all = append(all, g.parts[i].all...)
 		c.New, c.Undecided = c.New || part.New, c.Undecided || part.Undecided
-		c.Action += " " + part.Action
+		c.Action, c.Do = c.Action+" "+part.Action, ""
 		c.Rules, c.Targets = union(c.Rules, part.Rules), union(c.Targets, part.Targets)
 		c.Findings = slices.Concat(c.Findings, part.Findings)
 		c.Evidence = slices.Concat(c.Evidence, part.Evidence)
@@ -136,6 +136,7 @@ func (g *group) withParts(r *result.Report, o Options) result.Cause {
 		}
 	}
 	c.Together = len(c.Fixes) > 1
+	c.On = on(all, c.Targets)
 	c.Objects, c.Symbols = g.counts(all)
 	return c
 }

@@ -54,9 +54,11 @@ var Unreachable = &Kind{
 		}
 		return fmt.Sprintf("%s not find %s, which the %s contains",
 			plural(t.cause.Objects, clip(base(t.First().Object), 40)+" does",
-				fmt.Sprintf("%d objects do", t.cause.Objects)), t.Libraries(), holder)
+				fmt.Sprintf("%d files do", t.cause.Objects)), t.Libraries(), holder)
 	},
-	Task: func(t *Text) Task { return Task{Actor: result.Builder, Do: t.reach()} },
+	Task: func(t *Text) Task {
+		return Task{Actor: result.Builder, Do: t.reach(), Affected: t.everybody()}
+	},
 }
 
 // UnreachableDependency is the kind of artifacts whose objects do not find libraries of other
@@ -67,7 +69,9 @@ var UnreachableDependency = &Kind{
 	Title: func(t *Text) string {
 		return fmt.Sprintf("no search path of %s leads to %s", t.Objects(), t.Libraries())
 	},
-	Task: func(t *Text) Task { return Task{Actor: result.Builder, Do: t.reach()} },
+	Task: func(t *Text) Task {
+		return Task{Actor: result.Builder, Do: t.reach(), Affected: t.everybody()}
+	},
 }
 
 // linkPath is the kind of libraries with needed libraries that the loader finds but a linker does
@@ -85,9 +89,27 @@ var linkPath = &Kind{
 	},
 }
 
+// everybody says that an error of the loader does not depend on the system or on other packages; ""
+// if it does, or is a warning.
+func (t *Text) everybody() string {
+	on := map[string]bool{}
+	for _, f := range t.all {
+		if f.End() != "" || f.Severity != result.Error || t.artifact.Kind != facts.KindWheel {
+			return ""
+		}
+		for _, name := range append([]string{f.Target}, f.On...) {
+			on[name] = true
+		}
+	}
+	if slices.ContainsFunc(t.report.Targets, func(x result.Target) bool { return !on[x.Name] }) {
+		return ""
+	}
+	return "everybody who loads " + plural(t.cause.Objects, "this file", "one of these files")
+}
+
 // reach says how the objects find the bundled libraries.
 func (t *Text) reach() string {
-	objects := plural(t.cause.Objects, "this object", "these objects")
+	objects := plural(t.cause.Objects, "this file", "these files")
 	libraries := plural(t.libraryCount(), "the library", "the libraries")
 	switch {
 	case ofWindows(t.First()):

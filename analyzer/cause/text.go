@@ -182,11 +182,11 @@ func (t *Text) Objects() string {
 	}
 	n := t.cause.Objects
 	if t.shown == counted && n > 1 {
-		return result.Count(n, "object")
+		return result.Count(n, "file")
 	}
 	first := clip(base(t.all[0].Object), 48)
 	if n > 1 {
-		return fmt.Sprintf("%s and %s", first, result.Count(n-1, "more object"))
+		return fmt.Sprintf("%s and %s", first, result.Count(n-1, "more file"))
 	}
 	return first
 }
@@ -194,12 +194,12 @@ func (t *Text) Objects() string {
 // needing returns the object, or the number of objects.
 func (t *Text) needing() string {
 	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40),
-		fmt.Sprintf("%d objects", t.cause.Objects))
+		fmt.Sprintf("%d files", t.cause.Objects))
 }
 
 func (t *Text) importedBy() string {
 	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" imports",
-		fmt.Sprintf("%d objects import", t.cause.Objects))
+		fmt.Sprintf("%d files import", t.cause.Objects))
 }
 
 func plural(n int, one, many string) string {

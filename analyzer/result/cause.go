@@ -31,7 +31,12 @@ type Cause struct {
 	Actor    Actor    `json:"actor"`
 	// Action says who has to do what, and in a second sentence who is affected, if that is known.
 	Action string `json:"action"`
-	Ship   string `json:"ship"` // a sentence: may the artifact be shipped; "" = unknown
+	// Do is what has to be done, and Affected who is affected, as Action says them: "link it with
+	// -lz", "macOS before 12.0". Do is "" if several have to act or the versions of an environment are
+	// chosen, and Affected if nothing is said.
+	Do       string `json:"do,omitempty"`
+	Affected string `json:"affected,omitempty"`
+	Ship     string `json:"ship"` // a sentence: may the artifact be shipped; "" = unknown
 	// Only is what an error forbids to ship the artifact for: "Alpine 3.20", "use with torch 2.6.0";
 	// "" = anything, or Ship does not forbid it.
 	Only string `json:"only,omitempty"`
@@ -55,6 +60,8 @@ type Cause struct {
 	Objects int      `json:"objects"` // number of objects in its findings
 	Symbols int      `json:"symbols"`
 	Targets []string `json:"targets"` // Target of its findings, sorted
+	// On are all targets on which its findings occur, sorted; nil if they are Targets.
+	On []string `json:"on,omitempty"`
 	// Fails are the platforms on which its findings occur, and Works those on which the artifact
 	// works, with their usual names ("Debian 11"). Both are empty if the findings do not depend on
 	// the platform; Works also if the artifact fails there for another cause.

@@ -93,7 +93,7 @@ type Finding struct {
 	NoWheelFor string `json:"-"`
 	// OnlyAt is the end of the declared ranges at which it occurs, if it is not known of which package
 	// (Range is nil then); "" if it occurs at both.
-	OnlyAt packages.End `json:"-"`
+	OnlyAt packages.End `json:"only_at,omitempty"`
 	// On lists all targets on which it occurs.
 	On []string `json:"-"`
 	// Raises is the exception that Python raises when Object is imported, "ValueError: …"; "" for a
@@ -135,6 +135,15 @@ type Finding struct {
 	// Stops is set if the package of Object imports it in any case, and its import fails. Then no
 	// other module of the package is imported.
 	Stops bool `json:"-"`
+}
+
+// End returns the end of the declared ranges at which the finding occurs; "" if it occurs at both,
+// or there are no ranges.
+func (f *Finding) End() packages.End {
+	if f.Range != nil {
+		return f.Range.Fails
+	}
+	return f.OnlyAt
 }
 
 // Identity is equal for findings of the same problem in two builds. It does not include the

@@ -55,7 +55,7 @@ func (j Judged) FoundFor() string {
 		need = "needs"
 	}
 	return fmt.Sprintf("All symbols and libraries that %s %s%s are found",
-		Count(j.objects, "object"), need, j.that(", and that could be checked,"))
+		Count(j.objects, "file"), need, j.that(", and that could be checked,"))
 }
 
 // Except is the clause about imports that are undecided, with the most frequent reason; "" if all
@@ -79,8 +79,8 @@ func (r *Report) Unsure() string {
 	if a.Undecided == 0 || a.Undecided*considerable < a.Imports {
 		return ""
 	}
-	return fmt.Sprintf("%d percent of the imports could not be checked, because %s; to be certain, "+
-		"%s.", max(1, a.Undecided*100/a.Imports), a.Why[0], r.toBeCertain(a.Why[0].Reason))
+	return fmt.Sprintf("%d percent of the imports (symbols that files need from others) could not be checked, "+
+		"because %s; to be certain, %s.", max(1, a.Undecided*100/a.Imports), a.Why[0], r.toBeCertain(a.Why[0].Reason))
 }
 
 // toBeCertain says how to find out whether undecided imports are defined.

@@ -58,6 +58,9 @@ type Report struct {
 	Refused []string `json:"refused,omitempty"`
 	// Base is the name of what it was compared with; "" = nothing, so all findings are new.
 	Base string `json:"base,omitempty"`
+	// PullRequest is set if the artifacts were built for a pull request, whose author can still
+	// correct the build, and set by who knows that. The analysis does not depend on it.
+	PullRequest bool `json:"pull_request,omitempty"`
 }
 
 // New returns an empty report whose lists are not nil.
@@ -397,6 +400,7 @@ func (r *Report) Merge(o *Report) {
 		r.AddRefused(n)
 	}
 	r.Base = cmp.Or(r.Base, o.Base)
+	r.PullRequest = r.PullRequest || o.PullRequest
 	if o.Verdict == Incompatible || r.Verdict == NotJudged ||
 		r.Verdict == Compatible && o.Verdict == Unchecked {
 		r.Verdict = o.Verdict

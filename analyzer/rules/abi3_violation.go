@@ -236,10 +236,18 @@ var notStable = &cause.Kind{
 		return fmt.Sprintf("uses %s, which %s not in the stable ABI of %s", t.Symbols(), which,
 			stableSince(t.Wheel()))
 	},
-	Task: func(*cause.Text) cause.Task {
-		return cause.Task{
+	Task: func(t *cause.Text) cause.Task {
+		task := cause.Task{
 			Actor: result.Builder, Do: "avoid the function or tag the wheel for a newer Python",
 		}
+		for _, x := range t.Fixes() {
+			for _, r := range x.Retags {
+				if minor, ok := strings.CutPrefix(r.To.Python, "cp3"); ok {
+					task.Affected = "Python before 3." + minor
+				}
+			}
+		}
+		return task
 	},
 }
 

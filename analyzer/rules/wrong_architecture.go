@@ -78,8 +78,14 @@ some contain objects for several architectures and select one at run time, or ha
 // wrongPlatform is the kind of causes of objects that do not fit the tag.
 var wrongPlatform = &cause.Kind{
 	Title: func(t *cause.Text) string { return t.Objects() + ": " + t.First().Reason },
-	Task: func(*cause.Text) cause.Task {
-		return cause.Task{Actor: result.Builder, Do: "build it for the platform of its tag"}
+	Task: func(t *cause.Text) cause.Task {
+		do := "build it for the platform of its tag"
+		if slices.ContainsFunc(t.Fixes(), func(x result.CauseFix) bool {
+			return x.Kind == fix.KindPlatformTag
+		}) {
+			do = "choose: build it for the platform of its tag, or tag it for what it contains"
+		}
+		return cause.Task{Actor: result.Builder, Do: do}
 	},
 }
 
@@ -176,6 +182,7 @@ func checkArchitecture(p *analyzer.Pass) {
 			p.Report(f, fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: to}, fix.Fix{
 				Kind:  fix.KindPlatformTag,
 				Title: fix.Tagging("for the architecture of its binaries: " + to),
+				Cost:  []string{notInstalledOn(tag)},
 			})}, fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild, Title: fix.Titled("Build the wheel "+
 				"for %s", tag)}})
 			continue
@@ -214,10 +221,14 @@ func reportNoBinaryFor(p *analyzer.Pass) {
 	p.Report(f, fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: to}, fix.Fix{
 		Kind:  fix.KindPlatformTag,
 		Title: fix.Tagging("for the architecture of its binaries: " + to),
+		Cost:  []string{notInstalledOn(lacks)},
 	})}, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild, Title: fix.Titled("Build a wheel for %s", lacks),
 	}})
 }
+
+// notInstalledOn is the cost of a tag without an architecture, for which the wheel has no binary.
+func notInstalledOn(arch string) string { return "pip no longer installs it on " + arch }
 
 // otherArch returns the platform tags of a wheel for Linux with another architecture, as its file
 // name has them.

@@ -47,6 +47,7 @@ func checkArchitectureMacOS(p *analyzer.Pass) {
 			fix.Candidate{Fix: retagged(p, pkgmeta.Tag{Platform: tagFor(p, archs)}, fix.Fix{
 				Kind:  fix.KindPlatformTag,
 				Title: fix.Tagging("for " + strings.Join(archs, " and ") + " only"),
+				Cost:  []string{notInstalledOn(p.Platform.Arch)},
 			})})
 	}
 }

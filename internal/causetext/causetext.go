@@ -13,6 +13,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
@@ -20,8 +21,8 @@ import (
 
 // Key explains the words of a report, under it.
 const Key = "“Tried” means that compat applied the fix to a copy and checked the copy again: it " +
-	"has neither the fixed problem nor a new one. An object is a library, module or program in the " +
-	"artifact. " +
+	"has neither the fixed problem nor a new one. An object is a binary file: a library, module or " +
+	"program. " +
 	"Its imports are the symbols that it needs from others; one is undecided if the library that " +
 	"should have it was not read."
 
@@ -58,7 +59,7 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	}
 	fmt.Fprintf(&b, "%s %d. %s%s: %s\n\n", o.Heading, i+1, c.Severity, name,
 		mdsafe.Prose(c.Title, known...))
-	b.WriteString(mdsafe.Prose(Task(c), known...))
+	b.WriteString(mdsafe.Prose(Task(r, c), known...))
 	if why := Why(c); why != "" && c.Severity != analyzer.Warning {
 		b.WriteString(" " + mdsafe.Prose(why, known...) + ".")
 	}
@@ -101,17 +102,37 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 		fmt.Fprintf(&b, "\nAlso part of this cause: %s (%s).\n", mdsafe.Prose(x.Text, x.names...),
 			ruleLinks([]string{x.Rule}, o.Rules))
 	}
-	fmt.Fprintf(&b, "\nRule: %s. %s in %s.\n", ruleLinks([]string{MainRule(r, c)}, o.Rules),
-		analyzer.Count(len(c.Findings), "finding"), analyzer.Count(c.Objects, "object"))
+	fmt.Fprintf(&b, "\nRule: %s.\n", ruleLinks([]string{MainRule(r, c)}, o.Rules))
 	return b.String()
 }
 
-// Task says who has to do what about a cause, and of a warning why it is one.
-func Task(c *analyzer.Cause) string {
+// Task is Action, and of a warning why it is one.
+func Task(r *analyzer.Report, c *analyzer.Cause) string {
+	action := Action(r, c)
 	if why := Why(c); why != "" && c.Severity == analyzer.Warning {
-		return c.Action + " " + why + "."
+		return action + " " + why + "."
 	}
-	return c.Action
+	return action
+}
+
+// Action says who has to do what about a cause, and who is affected. The author of a pull request
+// is the one who corrects the build of a wheel, so there it says what to do.
+func Action(r *analyzer.Report, c *analyzer.Cause) string {
+	if !edited(r, c) || c.Do == "" {
+		return c.Action
+	}
+	s := inPullRequest + ": " + c.Do + "."
+	if c.Affected != "" {
+		s += " Affected: " + c.Affected + "."
+	}
+	return s
+}
+
+const inPullRequest = "In this pull request"
+
+// edited reports whether a cause is removed in the pull request that a report is about.
+func edited(r *analyzer.Report, c *analyzer.Cause) bool {
+	return r.PullRequest && c.Actor == result.Builder && !c.AnotherWheel()
 }
 
 // Why says why a cause has its severity: "Why an error: no known package provides it"; "" if that
@@ -229,7 +250,7 @@ func evidenceTable(c *analyzer.Cause) string {
 			return more(mdsafe.Codes(e.Symbols, 0, maxShown), e.MoreSymbols, "symbol")
 		}},
 		{title: "in", cell: func(e analyzer.Evidence) string {
-			return more(mdsafe.Codes(e.Objects, 0, maxShown), e.MoreObjects, "object")
+			return more(mdsafe.Codes(e.Objects, 0, maxShown), e.MoreObjects, "file")
 		}},
 	}
 	const shown = 12
@@ -316,6 +337,9 @@ func markdownFix(label string, x analyzer.CauseFix, step Step, known []string) s
 		b += "\n" + mdsafe.Prose(step.Remark) + "\n"
 	}
 	if len(step.Commands) > 0 {
+		if step.Before != "" {
+			b += "\n" + step.Before + ":\n"
+		}
 		b += "\n" + mdsafe.Fence("", mdsafe.Cut(strings.Join(step.Commands, "\n"), 2000))
 	}
 	if len(x.Cost) > 0 {

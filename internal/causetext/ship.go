@@ -241,7 +241,7 @@ func Places(r *analyzer.Report, causes []int) string {
 			unfixed++
 			continue
 		}
-		at := place(&r.Causes[i], own)
+		at := place(r, &r.Causes[i])
 		if numbers[at] == nil {
 			order = append(order, at)
 		}
@@ -264,18 +264,23 @@ func Places(r *analyzer.Report, causes []int) string {
 		}
 		parts = append(parts, which+" "+at)
 	}
-	if numbers[own] == nil && unfixed == 0 {
+	if numbers[own] == nil && numbers[thisPullRequest] == nil && unfixed == 0 {
 		parts = append(parts, "nothing "+own)
 	}
 	return "fix " + strings.Join(parts, ", ")
 }
 
-// place says where a cause is removed, after "fix it". own is inArtifact.
-func place(c *analyzer.Cause, own string) string {
+const thisPullRequest = "in this pull request"
+
+// place says where a cause is removed, after "fix it".
+func place(r *analyzer.Report, c *analyzer.Cause) string {
 	switch c.Actor {
 	case result.Builder:
-		if c.AnotherWheel() {
+		switch {
+		case c.AnotherWheel():
 			return "with one more wheel"
+		case edited(r, c):
+			return thisPullRequest
 		}
 	case result.Installer:
 		if len(c.Fixes) > 0 && c.Fixes[0].Kind == fix.KindEnvironment {
@@ -287,7 +292,7 @@ func place(c *analyzer.Cause, own string) string {
 	case result.Upstream:
 		return "in another package"
 	}
-	return own
+	return inArtifact(r)
 }
 
 // inArtifact is the place of what the builder of the artifacts does.

@@ -25,9 +25,14 @@ type Step struct {
 	Commands []string
 	// Remark is a sentence about Commands, or says where they are; "" = none.
 	Remark string
-	next   string // what the next build needs, after Remark
-	run    int    // the number of the run that has the command; 0 = none
-	reads  bool   // Commands read what the command of the plan writes
+	// Before is what Commands are for, to precede them: in a pull request, the wheel that is already
+	// built, since its author corrects the build. "" = the fix.
+	Before string
+	// Build is the sentence of Remark about what a build that can still be corrected needs; "" = none.
+	Build string
+	next  string // what the build needs, after Remark
+	run   int    // the number of the run that has the command; 0 = none
+	reads bool   // Commands read what the command of the plan writes
 }
 
 // Run is a command of the list before several causes.
@@ -81,13 +86,25 @@ func (s *Steps) Rest() []string { return s.rest }
 // Runs returns the commands to run for several causes, in their order; nil for one cause.
 func (s *Steps) Runs() []Run { return s.runs }
 
-// RunsTitle is the line before Runs. It says of a single command what it is for.
+// RunsTitle is the line before Runs. It says of a single command what it is for. If the build can
+// still be corrected, it comes before what changes the wheels.
 func (s *Steps) RunsTitle() string {
-	if len(s.runs) == 1 {
+	built := slices.ContainsFunc(s.runs, func(r Run) bool { return r.Place == inBuilt })
+	switch {
+	case len(s.runs) == 1 && built:
+		return "What to change in the build is said for each cause below. Run this for " +
+			s.runs[0].about()
+	case len(s.runs) == 1:
 		return "Run this for " + s.runs[0].about()
+	case built:
+		return "What to change in the build is said for each cause below. These commands are for what is " +
+			"already built or installed, in this order:"
 	}
 	return "Run these commands, in this order:"
 }
+
+// inBuilt is the place of a command for a wheel where the build can still be corrected.
+const inBuilt = "in a wheel that is already built"
 
 // About says for what one of several commands of Runs is run, by its index: "Causes 1 and 3, in the
 // wheel (tried)."; "" for a single one.
@@ -163,7 +180,15 @@ func (w *stepWriter) finish() {
 			x.Remark = fmt.Sprintf("Run command %d first: it writes the wheel that this one reads.",
 				w.planRun)
 		}
-		x.Remark = sentences(x.Remark, x.next)
+		if c := &w.report.Causes[at[0]]; edited(w.report, c) {
+			x.Build = x.inBuild(c.Fixes[at[1]])
+			x.next = x.Build
+		}
+		if w.ofBuilt(at[0], x.Commands) {
+			x.Before, x.Remark = builtWheel, sentences(x.next, x.Remark)
+		} else {
+			x.Remark = sentences(x.Remark, x.next)
+		}
 		w.out.of[at] = x
 	}
 	names := func(line string) bool { return strings.Contains(line, " --only ") }
@@ -174,6 +199,31 @@ func (w *stepWriter) finish() {
 	for _, x := range w.out.of {
 		w.out.only = w.out.only || slices.ContainsFunc(x.Commands, names)
 	}
+}
+
+// builtWheel precedes a command for a wheel where the build can still be corrected.
+const builtWheel = "For a wheel that is already built"
+
+// ofBuilt reports whether commands for a cause, given by its index, change a wheel that is already
+// built, while its build can still be corrected.
+func (w *stepWriter) ofBuilt(cause int, commands []string) bool {
+	return edited(w.report, &w.report.Causes[cause]) &&
+		slices.ContainsFunc(commands, func(l string) bool { return strings.Contains(l, ".whl") })
+}
+
+// inBuild is the sentence about what a build that can still be corrected needs, so that the fix is
+// not; "" if the title says it.
+func (s *Step) inBuild(x analyzer.CauseFix) string {
+	next, ok := strings.CutPrefix(s.next, fix.NextBuild)
+	switch {
+	case ok && x.Kind.Setting() != fix.Requirements: // their title says where they are written
+		return "In the build, " + next
+	case ok || x.Kind != fix.KindPatchelf || !x.Verified:
+		return ""
+	case s.run > 0:
+		return "In the build, run " + strings.TrimSuffix(s.By, ", ") + " after the wheel is made."
+	}
+	return "In the build, run the command after the wheel is made."
 }
 
 func (w *stepWriter) step(i, j int) Step {
@@ -299,8 +349,12 @@ func (w *stepWriter) forCause(run, cause int, x analyzer.CauseFix) {
 	if x.Verified && x.Clears == len(c.Findings) {
 		r.tried = append(r.tried, cause+1)
 	}
-	if !w.report.Environment {
-		r.Place = place(c, inArtifact(w.report))
+	switch {
+	case w.report.Environment:
+	case w.ofBuilt(cause, r.Commands):
+		r.Place = inBuilt
+	default:
+		r.Place = place(w.report, c)
 	}
 }
 
@@ -462,12 +516,12 @@ func FixState(c *analyzer.Cause, x analyzer.CauseFix) string { return fixState(c
 // fixState is FixState. how is what is said of a fix that was tried.
 func fixState(c *analyzer.Cause, x analyzer.CauseFix, how string) string {
 	n := len(c.Findings)
-	part := fmt.Sprintf("%d of the %d findings of this cause", x.Clears, n)
+	const part = "part of this cause"
 	switch {
 	case x.Verified && n == 0: // read from a log
 		return how
 	case x.Verified && x.Clears < n:
-		return how + ": " + part + " are gone"
+		return how + ": " + part + " is gone"
 	case x.Verified:
 		return how + ": this cause is gone"
 	case x.Clears < n:
@@ -482,8 +536,8 @@ func BriefState(c *analyzer.Cause, x analyzer.CauseFix) string {
 	if x.Verified {
 		s = tried
 	}
-	if n := len(c.Findings); x.Clears < n {
-		s += fmt.Sprintf(", for %d of %d findings", x.Clears, n)
+	if x.Clears < len(c.Findings) {
+		s += ", for a part"
 	}
 	return s
 }

@@ -38,7 +38,7 @@ func offered(title string, command shellword.Line, verified bool) analyzer.Cause
 func bundled(with fix.Bundler) analyzer.CauseFix {
 	x := offered("Bundle b", bundling, false)
 	x.Bundling = &fix.Bundling{With: with}
-	x.NextBuild = "For the next build, run " + string(with) + " after it."
+	x.NextBuild = "For the next build, run " + string(with) + " on its wheel."
 	return x
 }
 
@@ -87,11 +87,11 @@ func TestStepsOfOneCause(t *testing.T) {
 				bundled(fix.Delocate), bundled(fix.Auditwheel)),
 			want: []said{
 				{"not tried", two[1:], "auditwheel writes to the folder wheelhouse. For the next build, " +
-					"run auditwheel after it."},
+					"run auditwheel on its wheel."},
 				{"not tried", two[1:], "delvewheel writes to the folder wheelhouse. For the next build, " +
-					"run delvewheel after it."},
+					"run delvewheel on its wheel."},
 				{"not tried", two[1:], "The command changes the wheel in place. For the next build, run " +
-					"delocate-wheel after it."},
+					"delocate-wheel on its wheel."},
 				{"not tried", two[1:], ""},
 			},
 		},
@@ -236,10 +236,10 @@ func TestStepsOfSomeCauses(t *testing.T) {
 func TestFixStateOfAPart(t *testing.T) {
 	c := &analyzer.Cause{Findings: []int{0, 1, 2}}
 	for want, x := range map[string]analyzer.CauseFix{
-		"tried: 2 of the 3 findings of this cause are gone": {Clears: 2, Fix: fix.Fix{Verified: true}},
-		"tried: this cause is gone":                         {Clears: 3, Fix: fix.Fix{Verified: true}},
-		"not tried; for 2 of the 3 findings of this cause":  {Clears: 2},
-		"not tried": {Clears: 3},
+		"tried: part of this cause is gone": {Clears: 2, Fix: fix.Fix{Verified: true}},
+		"tried: this cause is gone":         {Clears: 3, Fix: fix.Fix{Verified: true}},
+		"not tried; for part of this cause": {Clears: 2},
+		"not tried":                         {Clears: 3},
 	} {
 		if got := FixState(c, x); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -284,5 +284,71 @@ func TestStepsOfANewBuild(t *testing.T) {
 	r.Causes[0].Severity = analyzer.Warning // it can be left as it is
 	if got := StepsOf(r, nil, true).Of(1, 0); got.Label != "Fix" || got.By == "" {
 		t.Errorf("got %+v for a warning", got)
+	}
+}
+
+// In a pull request, what the build needs comes first, and the command is for what is built
+// already. A command that changes no wheel stays as it is, and so does what others have to do.
+func TestPullRequest(t *testing.T) {
+	tag := offered("Tag it", "wheel tags w-1-py3-none-any.whl", true)
+	tag.NextBuild = "For the next build, use auditwheel."
+	edit := offered("Set a RUNPATH", planned, true)
+	edit.Kind = fix.KindPatchelf
+	require := offered("Require numpy<2", planned, true)
+	require.Kind, require.NextBuild = fix.KindPin, "For the next build, change the sources too."
+	image := offered("Build there", "IMAGE=manylinux2014", false)
+	for name, c := range map[string]struct {
+		actor                 result.Actor
+		fix                   analyzer.CauseFix
+		action, place         string
+		remark, before, build string
+	}{
+		"tag": {result.Builder, tag, "In this pull request: do it. Affected: all.",
+			"fix it in this pull request", "In the build, use auditwheel.", builtWheel,
+			"In the build, use auditwheel."},
+		"edit": {result.Builder, edit, "In this pull request: do it. Affected: all.",
+			"fix it in this pull request",
+			"In the build, run the command after the wheel is made. " + written, builtWheel,
+			"In the build, run the command after the wheel is made."},
+		"requirement": {result.Builder, require, "In this pull request: do it. Affected: all.",
+			"fix it in this pull request", written, builtWheel, ""},
+		"setting": {result.Builder, image, "In this pull request: do it. Affected: all.",
+			"fix it in this pull request", "", "", ""},
+		"of others": {result.Upstream, tag, "They do it.", "fix it in another package, nothing in the wheel",
+			"For the next build, use auditwheel.", "", ""},
+	} {
+		x := one("a", c.fix)
+		x.Actor, x.Action, x.Do, x.Affected = c.actor, "They do it.", "do it", "all"
+		r := &analyzer.Report{Causes: []analyzer.Cause{x}, PullRequest: true,
+			Artifacts: []analyzer.Artifact{{Kind: analyzer.KindWheel}}}
+		if got := Action(r, &x); got != c.action {
+			t.Errorf("%s: action %q, want %q", name, got, c.action)
+		}
+		if got := Places(r, nil); got != c.place {
+			t.Errorf("%s: place %q, want %q", name, got, c.place)
+		}
+		got := StepsOf(r, nil, true).Of(0, 0)
+		if got.Remark != c.remark || got.Before != c.before || got.Build != c.build {
+			t.Errorf("%s: got %q, %q, %q, want %q, %q, %q", name, got.Remark, got.Before, got.Build,
+				c.remark, c.before, c.build)
+		}
+	}
+}
+
+// In a pull request, the list of commands is for what is built or installed already.
+func TestRunsOfPullRequest(t *testing.T) {
+	user := offered("Install z", "apt-get install z", false)
+	r := &analyzer.Report{PullRequest: true, Artifacts: []analyzer.Artifact{{Kind: analyzer.KindWheel}},
+		Causes: []analyzer.Cause{one("a", offered("Tag it", planned, true)), one("b", user)}}
+	r.Causes[0].Actor, r.Causes[1].Actor = result.Builder, result.Installer
+	s := StepsOf(r, nil, true)
+	const title = "What to change in the build is said for each cause below. These commands are for " +
+		"what is already built or installed, in this order:"
+	if got := s.RunsTitle(); got != title {
+		t.Errorf("got %q, want %q", got, title)
+	}
+	const about = "Cause 1, in a wheel that is already built (tried). " + written
+	if got := s.About(0); got != about {
+		t.Errorf("got %q, want %q", got, about)
 	}
 }

@@ -55,7 +55,7 @@ func causeBody(
 	r *analyzer.Report, i int, y *Why, steps *causetext.Steps, id string,
 ) []g.Node {
 	c := &r.Causes[i]
-	rows := []g.Node{h.P(whole(causetext.Task(c)))}
+	rows := []g.Node{h.P(whole(causetext.Task(r, c)))}
 	if why := causetext.Why(c); why != "" && c.Severity != analyzer.Warning {
 		rows = append(rows, h.P(whole(why+".")))
 	}
@@ -84,7 +84,7 @@ func causeBody(
 	if len(c.Findings) > 0 {
 		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "),
 			ruleLinks([]string{causetext.MainRule(r, c)}, id), g.Text(": "+
-				number(len(c.Findings), "finding")+" in "+number(c.Objects, "object"))))
+				number(len(c.Findings), "finding")+" in "+number(c.Objects, "file"))))
 	}
 	return rows
 }
@@ -182,9 +182,12 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 		title = append(title, whole(x.Title.String()), g.Text(" "), state)
 		var body []g.Node
 		if step.Remark != "" {
-			body = append(body, h.P(g.Text(step.Remark)))
+			body = append(body, h.P(whole(step.Remark)))
 		}
 		if len(step.Commands) > 0 {
+			if step.Before != "" {
+				body = append(body, h.P(g.Text(step.Before+":")))
+			}
 			body = append(body, copied(strings.Join(step.Commands, "\n")))
 		}
 		if len(x.Cost) > 0 {

@@ -44,8 +44,8 @@ func subject(f *analyzer.Finding) string {
 }
 
 // advice is the action of a cause and its fixes, each on a line of its own.
-func advice(c *analyzer.Cause) string {
-	lines := []string{mdsafe.Visible(causetext.Task(c))}
+func advice(r *analyzer.Report, c *analyzer.Cause) string {
+	lines := []string{mdsafe.Visible(causetext.Task(r, c))}
 	for i, x := range c.Fixes {
 		l := causetext.Label(c, i) + " (" + causetext.FixState(c, x) + "): " +
 			mdsafe.Visible(x.Title.String())

@@ -92,15 +92,12 @@ func markdownTargets(r *analyzer.Report) string {
 		return ""
 	}
 	b := "\n### Checked on\n\n"
-	for i, t := range r.Targets {
+	lines := causetext.CheckedOn(r)
+	for i, x := range lines {
 		if i == maxListed {
-			return b + fmt.Sprintf("- and %d more\n", len(r.Targets)-i)
+			return b + fmt.Sprintf("- and %d more\n", len(lines)-i)
 		}
-		b += "- " + mdsafe.Code(t.Name, 200) + ": " + string(t.Verdict) + causetext.OnTarget(r, t.Name)
-		if len(t.With) > 0 {
-			b += ", with " + mdsafe.Codes(causetext.Installed(t.With), 20, 100)
-		}
-		b += "\n"
+		b += "- " + x.Markdown(20) + "\n"
 	}
 	return b
 }

@@ -350,20 +350,24 @@ func targets(r *analyzer.Report) g.Node {
 	if len(r.Targets) == 1 && len(r.Targets[0].With) == 0 {
 		return nil
 	}
-	return listed(h.Ul, r.Targets, target)
+	return listed(h.Ul, causetext.CheckedOn(r), checkedOn)
 }
 
-func target(t analyzer.Target) g.Node {
-	out := g.Group{code(t.Name), g.Text(" "), graded(string(t.Verdict))}
-	if len(t.With) == 0 {
+func checkedOn(x causetext.Checked) g.Node {
+	out := g.Group{codes(x.Targets, ", "), g.Text(": "), graded(string(x.Verdict)), whole(x.Causes)}
+	if len(x.With) == 0 {
 		return out
 	}
-	with := causetext.Installed(t.With)
-	names := codes(with[:min(len(with), shownOnPage)], " ")
-	if len(with) <= openRows {
-		return append(out, g.Text(", with "), names)
+	names := codes(x.With[:min(len(x.With), shownOnPage)], " ")
+	with := ", with "
+	if x.End != "" {
+		with += x.End + ": "
 	}
-	return append(out, folded(names, true, "with "+number(len(with), "package")))
+	if len(x.With) <= openRows {
+		return append(out, whole(with), names)
+	}
+	return append(out, folded(names, true, strings.TrimPrefix(with, ", ")+
+		number(len(x.With), "package")))
 }
 
 func accepted(a analyzer.Accepted) g.Node {

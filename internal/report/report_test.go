@@ -707,9 +707,9 @@ func TestUndecidedImports(t *testing.T) {
 		}},
 	}
 	const except = "2 of 3 imports undecided: libgemm.so.2 was not read"
-	if got, want := Summary(r), "All symbols and libraries that 1 object needs, and that could be "+
+	if got, want := Summary(r), "All symbols and libraries that 1 file needs, and that could be "+
 		"checked, are found on "+
-		"manylinux2014. 66 percent of the imports could not be checked, because libgemm.so.2 was not "+
+		"manylinux2014. 66 percent of the imports (symbols that files need from others) could not be checked, because libgemm.so.2 was not "+
 		"read; to be certain, install and import it once on a system that has that library."; got !=
 		want {
 		t.Errorf("got %q, want %q", got, want)
@@ -773,7 +773,7 @@ func TestOneBlockForACause(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := strings.Count(b.String(), "error library-not-found: "); got != want ||
-			!verbose && !strings.Contains(b.String(), "in a.so, b.so, c.so and 1 more object\n") ||
+			!verbose && !strings.Contains(b.String(), "in a.so, b.so, c.so and 1 more file\n") ||
 			!strings.HasSuffix(b.String(), "1 cause in all 4 objects, which have no imports\n") {
 			t.Errorf("verbose %v: %d findings\n%s", verbose, got, b.String())
 		}

@@ -155,7 +155,7 @@ func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sar
 		RuleID:       id,
 		RuleIndex:    rule,
 		Level:        level(c.Severity),
-		Message:      *text(mdsafe.Visible(c.Title) + "\n" + advice(c)),
+		Message:      *text(mdsafe.Visible(c.Title) + "\n" + advice(r, c)),
 		Fingerprints: map[string]string{"compatCause/v1": fingerprint(c.ID)},
 		Baseline:     "unchanged",
 		Properties: map[string]any{

@@ -106,6 +106,7 @@ const (
 	whoRank
 	evidenceRank
 	platformRank
+	alternativeRank
 	placeRank
 	moreRowsRank
 	blankRank
@@ -547,7 +548,7 @@ func (p *textPrinter) answer() string {
 		if r.Causes[0].Severity != analyzer.Error {
 			counts = causetext.Counts(r)
 		}
-		return p.besides() + spaced(ship, counts, mdsafe.Visible(r.Causes[0].Action))
+		return p.besides() + spaced(ship, counts, mdsafe.Visible(causetext.Action(r, &r.Causes[0])))
 	}
 	return p.besides() + spaced(ship, causetext.Counts(r), causetext.PlanSentence(r))
 }
@@ -587,7 +588,10 @@ func (p *textPrinter) findings() []string {
 
 // last returns the line that counts causes, imports and objects.
 func (p *textPrinter) last() string {
-	line := p.counts()
+	line := p.counts(true)
+	if length(line) > p.width {
+		line = p.counts(false)
+	}
 	all := p.report.Accounting()
 	if all.Undecided == 0 {
 		return line
@@ -606,10 +610,14 @@ func (p *textPrinter) last() string {
 	}
 	// The longest that fits into one line.
 	undecided := grouped(all.Undecided) + " undecided: " + why[0]
+	plain := p.counts(false)
 	for _, full := range []string{
 		fmt.Sprintf("%s; %s of %s undecided: %s", line, grouped(all.Undecided),
 			number(all.Imports, "import"), why[0]),
 		line + "; " + undecided,
+		fmt.Sprintf("%s; %s of %s undecided: %s", plain, grouped(all.Undecided),
+			number(all.Imports, "import"), why[0]),
+		plain + "; " + undecided,
 		p.briefCounts() + "; " + undecided,
 		p.briefCounts() + "; " + first,
 	} {
@@ -644,8 +652,9 @@ func imports(r *analyzer.Report) (n int) {
 	return n
 }
 
-// counts is the part of the last line about what was found.
-func (p *textPrinter) counts() string {
+// counts is the part of the last line about what was found. explained is set if it says what
+// imports and objects are.
+func (p *textPrinter) counts(explained bool) string {
 	r := p.report
 	type place struct{ artifact, object string }
 	type symbol struct {
@@ -684,8 +693,20 @@ func (p *textPrinter) counts() string {
 		return fmt.Sprintf("%s in %s; %s checked", number(len(r.Causes), "cause"), in,
 			number(total, "import"))
 	}
+	needed := number(total, "import")
+	if explained {
+		needed += " (needed symbols)"
+		in += " (binary " + plural(n, "file)", "files)")
+	}
 	return fmt.Sprintf("%s; %s of %s and %s are affected", number(len(r.Causes), "cause"),
-		grouped(len(affected)), number(total, "import"), in)
+		grouped(len(affected)), needed, in)
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // number returns a count with its noun and thousands separators: "3,412 imports".

@@ -45,7 +45,7 @@ func (p *textPrinter) block(i int) []textLine {
 			head += " (not new: the base has it too)"
 		}
 		add(always, "", "    ", head)
-		add(whoRank, "   ", "    ", mdsafe.Visible(c.Action))
+		add(whoRank, "   ", "    ", mdsafe.Visible(causetext.Action(p.report, c)))
 		several()
 		if objects != "" {
 			add(placeRank, "   in ", "      ", objects)
@@ -131,11 +131,16 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	label := p.steps.Of(cause, i).Label
 	label = strings.ToLower(label[:1]) + label[1:]
 	rank := firstFixRank
-	if i > 0 && !c.Together {
-		rank = otherFixRank
+	other := i > 0 && !c.Together
+	rest := rank // of the lines after the first
+	if other {
+		rank, rest = otherFixRank, otherFixRank
+		if i == 1 && !c.ForUsers(x) { // that there is a choice is worth more than the evidence
+			rank = alternativeRank
+		}
 	}
 	step := p.steps.Of(cause, i)
-	brief := p.brief && rank == otherFixRank || p.terse
+	brief := p.brief && other || p.terse
 	title := mdsafe.Visible(x.Title.String())
 	if n := causetext.ShownBefore(p.report, cause, x); n > 0 {
 		too, state := "", step.State
@@ -162,7 +167,13 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	cost := costs(x.Cost, len(x.Cost))
 	remark := ""
 	if step.Remark != "" {
-		remark = ". " + step.Remark
+		remark = ". " + mdsafe.Visible(step.Remark)
+	}
+	if step.Before != "" && len(step.Commands) > 0 {
+		remark += ". " + step.Before + ":"
+		if step.Remark != "" {
+			remark = ". " + mdsafe.Visible(step.Remark) + " " + step.Before + ":"
+		}
 	}
 	said := text(step.State)
 	if p.brief { // what "tried" means is said if it costs no line
@@ -190,13 +201,16 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	for j, l := range commands {
 		if j == maxCommands && len(commands) > maxCommands+1 && !p.options.Verbose {
 			out = append(out, textLine{text: fmt.Sprintf("       and %s (--verbose)",
-				analyzer.Count(len(commands)-j, "more line")), rank: rank})
+				analyzer.Count(len(commands)-j, "more line"))})
 			break
 		}
-		out = append(out, textLine{text: "       " + l, rank: rank})
+		out = append(out, textLine{text: "       " + l})
 	}
 	for j := range out {
 		out[j].more = j > 0
+		if j >= len(lines) { // an alternative without its command is still one
+			out[j].rank, out[j].more = rest, j > len(lines) || rest == rank
+		}
 	}
 	return out
 }
@@ -245,7 +259,7 @@ func (p *textPrinter) objects(c *analyzer.Cause) string {
 	for i := range names {
 		names[i] = mdsafe.Visible(names[i])
 	}
-	return counted(names, c.Objects-len(names), p.width-30, "object")
+	return counted(names, c.Objects-len(names), p.width-30, "file")
 }
 
 // maxPackages limits how many packages of a cause are named.

@@ -221,7 +221,7 @@ func acceptedFindings(as []analyzer.Accepted, all bool) string {
 	}
 	s := analyzer.List(subjects, shown, len(subjects), "finding")
 	if len(objects) > 0 {
-		s += " in " + analyzer.List(objects, shown, len(objects), "object")
+		s += " in " + analyzer.List(objects, shown, len(objects), "file")
 	}
 	return s
 }
