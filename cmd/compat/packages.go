@@ -49,7 +49,7 @@ func openPackages(
 	if !noHistory {
 		history = packages.History()
 	}
-	log := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := slog.New(slog.NewTextHandler(logStream(env), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	cache := diskCache(env, "packages", log)
 	for _, u := range found.URLs {
 		o := found.Options(u)

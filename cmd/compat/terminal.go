@@ -154,6 +154,27 @@ func startProgress(env environment, quiet bool) *progress {
 	return p
 }
 
+// logStream returns the stream for log records. On a terminal they erase the line of a progress,
+// which has no line end, instead of following it.
+func logStream(env environment) io.Writer {
+	if terminal(env.Err) && colored(env, env.Err) {
+		return erasing{env.Err}
+	}
+	return env.Err
+}
+
+// erasing erases the current line before each write.
+type erasing struct{ io.Writer }
+
+func (e erasing) Write(b []byte) (int, error) {
+	if _, err := e.Writer.Write(append([]byte(eraseLine), b...)); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+const eraseLine = "\r\x1b[K"
+
 // set replaces the current step.
 func (p *progress) set(text string) {
 	p.mu.Lock()
@@ -170,7 +191,7 @@ func (p *progress) show() {
 		select {
 		case <-p.done:
 			if shown != "" {
-				fmt.Fprint(p.out, "\r\x1b[K")
+				fmt.Fprint(p.out, eraseLine)
 			}
 			return
 		case <-wait.C:
@@ -180,7 +201,7 @@ func (p *progress) show() {
 		text := p.text
 		p.mu.Unlock()
 		if text = line(text, p.amount(time.Now()), columns(p.out)); text != shown {
-			fmt.Fprint(p.out, "\r\x1b[K"+text)
+			fmt.Fprint(p.out, eraseLine+text)
 			shown = text
 		}
 	}

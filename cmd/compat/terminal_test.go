@@ -94,3 +94,15 @@ func TestTypedInput(t *testing.T) {
 		t.Errorf("read %d bytes, %v; said %q", len(got), err, said.String())
 	}
 }
+
+// A log record does not follow the progress in the same line.
+func TestErasing(t *testing.T) {
+	var b bytes.Buffer
+	n, err := erasing{&b}.Write([]byte("level=WARN\n"))
+	if n != 11 || err != nil || b.String() != "\r\x1b[Klevel=WARN\n" {
+		t.Errorf("%d, %v: %q", n, err, b.String())
+	}
+	if got := logStream(environment{Err: &b}); got != io.Writer(&b) {
+		t.Errorf("not a terminal: %T", got)
+	}
+}
