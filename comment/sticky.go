@@ -101,7 +101,8 @@ func causeTable(in Input, v view) string {
 				" (" + v.by(i) + causetext.FixState(c, x) + ")"
 		}
 		fmt.Fprintf(&b, "| **%s** | %s. %s | %s |\n", c.Severity,
-			cell(mdsafe.Prose(c.Title, known...)), cell(mdsafe.Prose(causetext.Task(v.report, c), known...)),
+			cell(mdsafe.Prose(c.Title, known...)),
+			cell(mdsafe.Prose(causetext.Task(v.report, c), known...)),
 			cell(fixed))
 	}
 	return b.String() + leftOut(in, len(v.fresh)-shown)

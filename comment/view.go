@@ -127,8 +127,8 @@ func (v view) inline(i int) string {
 		return ""
 	}
 	if step.Before != "" {
-		return ". " + strings.Join(causetext.NonEmpty(mdsafe.Prose(step.Build), step.Before), " ") + ": " +
-			mdsafe.Code(step.Commands[0], maxShown)
+		before := strings.Join(causetext.NonEmpty(mdsafe.Prose(step.Build), step.Before), " ")
+		return ". " + before + ": " + mdsafe.Code(step.Commands[0], maxShown)
 	}
 	return ": " + mdsafe.Code(step.Commands[0], maxShown)
 }

@@ -76,8 +76,8 @@ func setTags(to pkgmeta.Tag, requires string) string {
 	if len(requires) <= maxRequires {
 		stays = requires
 	}
-	return fmt.Sprintf("set these tags there too, and raise Requires-Python to >=3.%s; in this file it "+
-		"stays %s.", minor, stays)
+	return fmt.Sprintf("set these tags there too, and raise Requires-Python to >=3.%s; in this file "+
+		"it stays %s.", minor, stays)
 }
 
 // hasRelease reports whether a wheel has a tag for the same release of macOS as another tag, which

@@ -15,7 +15,8 @@ func TestNextBuild(t *testing.T) {
 	slice := retag(pkgmeta.Tag{Platform: "macosx_11_0_x86_64"})
 	slice.Retags[0].Wheel = &fix.Wheel{Tags: []pkgmeta.Tag{{Platform: "macosx_11_0_universal2"}}}
 	for want, x := range map[string]fix.Fix{
-		"For the next build, set _PYTHON_HOST_PLATFORM=macosx-11.0-x86_64, so that it gets this tag.": slice,
+		"For the next build, set _PYTHON_HOST_PLATFORM=macosx-11.0-x86_64, so that it gets this " +
+			"tag.": slice,
 		"For the next build, run auditwheel on its wheel.": {
 			Kind: fix.KindPatchelf, Bundling: &fix.Bundling{With: fix.Auditwheel},
 		},

@@ -34,7 +34,8 @@ func TestAccounting(t *testing.T) {
 
 // From a fifth on, the share of undecided imports is named, with what makes them certain.
 func TestUnsure(t *testing.T) {
-	const because = " percent of the imports (symbols that files need from others) could not be checked, because liba.so was not read; to " +
+	const because = " percent of the imports (symbols that files need from others) could not be checked, " +
+		"because liba.so was not read; to " +
 		"be certain, "
 	const there = " on a system that has that library."
 	wheel, object := result.Artifact{Kind: facts.KindWheel}, result.Artifact{Kind: facts.KindObject}

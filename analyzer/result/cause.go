@@ -32,8 +32,8 @@ type Cause struct {
 	// Action says who has to do what, and in a second sentence who is affected, if that is known.
 	Action string `json:"action"`
 	// Do is what has to be done, and Affected who is affected, as Action says them: "link it with
-	// -lz", "macOS before 12.0". Do is "" if several have to act or the versions of an environment are
-	// chosen, and Affected if nothing is said.
+	// -lz", "macOS before 12.0". Do is "" if several have to act or the versions of an environment
+	// are chosen, and Affected if nothing is said.
 	Do       string `json:"do,omitempty"`
 	Affected string `json:"affected,omitempty"`
 	Ship     string `json:"ship"` // a sentence: may the artifact be shipped; "" = unknown

@@ -79,8 +79,9 @@ func (r *Report) Unsure() string {
 	if a.Undecided == 0 || a.Undecided*considerable < a.Imports {
 		return ""
 	}
-	return fmt.Sprintf("%d percent of the imports (symbols that files need from others) could not be checked, "+
-		"because %s; to be certain, %s.", max(1, a.Undecided*100/a.Imports), a.Why[0], r.toBeCertain(a.Why[0].Reason))
+	return fmt.Sprintf("%d percent of the imports (symbols that files need from others) could not "+
+		"be checked, because %s; to be certain, %s.", max(1, a.Undecided*100/a.Imports), a.Why[0],
+		r.toBeCertain(a.Why[0].Reason))
 }
 
 // toBeCertain says how to find out whether undecided imports are defined.

@@ -28,7 +28,8 @@ type Step struct {
 	// Before is what Commands are for, to precede them: in a pull request, the wheel that is already
 	// built, since its author corrects the build. "" = the fix.
 	Before string
-	// Build is the sentence of Remark about what a build that can still be corrected needs; "" = none.
+	// Build is the sentence of Remark about what a build needs that can still be corrected; "" =
+	// none.
 	Build string
 	next  string // what the build needs, after Remark
 	run   int    // the number of the run that has the command; 0 = none
@@ -97,8 +98,8 @@ func (s *Steps) RunsTitle() string {
 	case len(s.runs) == 1:
 		return "Run this for " + s.runs[0].about()
 	case built:
-		return "What to change in the build is said for each cause below. These commands are for what is " +
-			"already built or installed, in this order:"
+		return "What to change in the build is said for each cause below. These commands are for what " +
+			"is already built or installed, in this order:"
 	}
 	return "Run these commands, in this order:"
 }
