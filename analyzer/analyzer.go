@@ -445,6 +445,7 @@ func (k *checked) artifact(
 		case t.Promised:
 			for _, x := range found.order[before:] {
 				x.Severity, x.Message = Warning, x.Message+". "+judge.Promise(t.Platform)
+				x.Why = "it fails on " + t.Platform.Name + ", which the tag names and you did not"
 			}
 		case t.Platform.OS == platform.Linux:
 			all := decided(outcome.Found)

@@ -195,7 +195,7 @@ func (x *abiXML) symbol(n *node) {
 	if s.Version != "" && !slices.Contains(x.l.Versions, s.Version) {
 		x.l.Versions = append(x.l.Versions, s.Version)
 	}
-	if !slices.Contains(linkerSymbols, s.Name) {
+	if !elfobj.OfLinker(s.Name) {
 		x.l.Symbols = append(x.l.Symbols, s)
 	}
 }

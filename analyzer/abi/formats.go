@@ -164,7 +164,7 @@ func parseDebian(b []byte) (*Library, error) {
 			l.Versions = append(l.Versions, s.Version)
 		}
 		key := [2]string{s.Name, s.Version}
-		if s.Weak || seen[key] || slices.Contains(linkerSymbols, s.Name) {
+		if s.Weak || seen[key] || elfobj.OfLinker(s.Name) {
 			continue // optional symbols may be removed
 		}
 		seen[key] = true

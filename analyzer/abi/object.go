@@ -115,7 +115,7 @@ func (l *Library) addObjectSymbols(f File, x *elfobj.Relocatable) []uint64 {
 		e, ok := exported[s.Name]
 		switch {
 		case s.Local, l.Form == Module && !ok, l.Form == Objects && s.Hidden,
-			slices.Contains(linkerSymbols, s.Name):
+			elfobj.OfLinker(s.Name):
 			continue
 		}
 		out := Symbol{

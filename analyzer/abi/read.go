@@ -106,29 +106,6 @@ func fromObject(name string, o *elfobj.Object) *Library {
 	return l
 }
 
-// linkerSymbols are exports that linkers create; programs do not use those of a library.
-var linkerSymbols = []string{
-	"_init",
-	"_fini",
-	"_edata",
-	"edata",
-	"_end",
-	"end",
-	"__bss_start",
-	"__bss_start__",
-	"__bss_end__",
-	"_bss_end__",
-	"__end__",
-	"_IO_stdin_used",
-	"__data_start",
-	"data_start",
-	"_GLOBAL_OFFSET_TABLE_",
-	"_DYNAMIC",
-	"__gmon_start__",
-	"_etext",
-	"etext",
-}
-
 // addSymbols adds the exports that programs can bind to, and returns their addresses; 0 for a
 // symbol without one.
 func (l *Library) addSymbols(o *elfobj.Object, places []elfobj.Place) []uint64 {
@@ -140,7 +117,7 @@ func (l *Library) addSymbols(o *elfobj.Object, places []elfobj.Place) []uint64 {
 		node := p.Absolute && e.Kind == elfobj.Data && e.Size == 0 &&
 			(e.Name == e.Version || e.Version == "" && slices.Contains(l.Versions, e.Name))
 		key := [2]string{e.Name, e.Version}
-		if node || seen[key] || slices.Contains(linkerSymbols, e.Name) {
+		if node || seen[key] || elfobj.OfLinker(e.Name) {
 			continue
 		}
 		seen[key] = true

@@ -217,7 +217,8 @@ const (
 var cPlusPlus = []string{"libapt-pkg", "libdnf", "libstdc++"}
 
 // MayDefine reports whether a library with unknown exports may define a symbol; it is false for
-// other libraries. Most libraries that a platform guarantees only by name (libX11, libGL, libglib)
+// other libraries, and for a symbol that a release of the library does not have which the platform
+// includes. Most libraries that a platform guarantees only by name (libX11, libGL, libglib)
 // are C libraries without C++ symbols.
 func (l *Library) MayDefine(symbol string) bool {
 	mangled := strings.HasPrefix(symbol, "_Z")
@@ -225,6 +226,9 @@ func (l *Library) MayDefine(symbol string) bool {
 	case l.Known:
 		return false
 	case l.Kind == FromPlatform:
+		if _, without := l.Releases(symbol); without != nil {
+			return false
+		}
 		return !mangled || slices.Contains(cPlusPlus, platform.Stem(l.SONAME))
 	case !l.alike:
 		return true

@@ -81,6 +81,18 @@ func (l *Library) HasVersion(version string) bool { return l.symbols.hasVersion(
 // known.
 func (l *Library) VersionsOf(name string) []string { return l.symbols.versionsOf(name) }
 
+// binds reports whether a reference to what l defines is bound to it: not if the symbols are only
+// those of other releases.
+func (l *Library) binds() bool { return l.Known || !l.alike }
+
+// Releases is that of platform.Library; nil for a library that is not of a platform.
+func (l *Library) Releases(symbol string) (with, without []string) {
+	if p, ok := l.symbols.(provided); ok {
+		return p.l.Releases(symbol)
+	}
+	return nil, nil
+}
+
 // Similar returns the length of the longest prefix that name shares with a symbol that l
 // defines, or 0 for a library of a platform. Symbols of a project start alike.
 func (l *Library) Similar(name string) int {

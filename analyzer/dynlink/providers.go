@@ -35,7 +35,7 @@ type node struct {
 func NewProviders(names *symindex.Names, libraries []*Library) *Providers {
 	p := &Providers{names: names, number: map[symbols]int32{}, node: map[node]bool{}}
 	for _, l := range libraries {
-		if l.Known {
+		if l.binds() {
 			p.table(l.symbols)
 		}
 	}
@@ -82,14 +82,14 @@ func (p *Providers) of(query int32) []int32 {
 // setScope sets, by table, the index of its first library in the scope.
 func (p *Providers) setScope(scope []*Library) {
 	for _, l := range scope {
-		if l.Known {
+		if l.binds() {
 			p.table(l.symbols)
 		}
 	}
 	p.gather()
 	p.marked++
 	for k, l := range scope {
-		if !l.Known {
+		if !l.binds() {
 			continue
 		}
 		if n := p.number[l.symbols]; p.mark[n] != p.marked {

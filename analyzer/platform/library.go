@@ -14,7 +14,9 @@ import (
 type Library struct {
 	SONAME string
 	// Known reports whether the exports are known. If it is false, only the name is known
-	// (libX11.so.6 of a policy), and a missing symbol proves nothing.
+	// (libGL.so.1 of a policy), or which symbols the library has in the releases that were read
+	// (libglib-2.0.so.0): then Has is true for those that each system of the policy has, and a symbol
+	// that is missing may still be there, unless Releases names one without it.
 	Known  bool
 	Needed []string // DT_NEEDED; nil if Known is false
 	// Versions are the version nodes that it defines, without the base version, oldest first within
@@ -32,9 +34,17 @@ type Library struct {
 	// --include=python3.
 	Installed bool
 
-	table  *table.Library // nil if Known is false
+	table  *table.Library // nil if only the name is known
 	column uint           // bit of this platform in the rows
 	policy *rowFilter     // nil: no restriction
+	read   *releases      // nil for a library with symbol versions
+}
+
+// releases are the releases that were read of a library without symbol versions, such as
+// libglib-2.0.so.0. Its symbols do not say how old they are.
+type releases struct {
+	columns []table.Column
+	in      uint16 // bits of those that the platform includes; each of them has the symbols
 }
 
 // rowFilter restricts a library to what a policy allows.
@@ -72,7 +82,7 @@ func newLibrary(t *table.Library, column int, f *rowFilter) *Library {
 }
 
 // Has reports whether the library exports the symbol at exactly that version; an empty version
-// matches all. It is false if Known is false.
+// matches all. It is false if only the name is known.
 func (l *Library) Has(symbol, version string) bool {
 	for r := range l.named(symbol) {
 		if version == "" || r.Node == version {
@@ -83,7 +93,8 @@ func (l *Library) Has(symbol, version string) bool {
 }
 
 // Binds reports whether the loader resolves a reference in this library. A reference with version
-// "" has none, and matches the default or the oldest version. It is false if Known is false.
+// "" has none, and matches the default or the oldest version. It is false if only the name is
+// known.
 func (l *Library) Binds(symbol, version string) bool {
 	newest, isDefault := l.Default(symbol)
 	return elfobj.Binds(func(yield func(elfobj.Offer) bool) {
@@ -124,6 +135,29 @@ func (l *Library) SymbolVersions(symbol string) []string {
 		versions = append(versions, r.Node)
 	}
 	return slices.Compact(versions)
+}
+
+// Releases lists the releases that were read whose library has a symbol, and those that the
+// platform includes whose library does not have it, both oldest first: "debian13", and
+// "ubuntu22.04", "debian12". Both are nil for a library with symbol versions and for one of which
+// only the name is known.
+func (l *Library) Releases(symbol string) (with, without []string) {
+	if l.read == nil {
+		return nil, nil
+	}
+	var present uint16
+	for _, r := range l.search(symbol) {
+		present |= r.Present
+	}
+	for i, c := range l.read.columns {
+		switch bit := uint16(1) << i; {
+		case present&bit != 0 && c.Name != rolling:
+			with = append(with, c.Name)
+		case l.read.in&bit != 0 && present&bit == 0:
+			without = append(without, c.Name)
+		}
+	}
+	return with, without
 }
 
 // Default returns the version that the linker uses for the symbol ("name@@V"), "" for a symbol
@@ -221,7 +255,7 @@ func (l *Library) search(symbol string) []table.Row {
 	return rows[i:j]
 }
 
-// rows returns all rows sorted by name; nil if Known is false.
+// rows returns all rows sorted by name; nil if only the name is known.
 func (l *Library) rows() []table.Row {
 	if l.table == nil {
 		return nil
@@ -230,6 +264,9 @@ func (l *Library) rows() []table.Row {
 }
 
 func (l *Library) admits(r table.Row) bool {
+	if l.read != nil && r.Present&l.read.in != l.read.in {
+		return false
+	}
 	return l.policy == nil || l.policy.allowed[r.Node] && !l.policy.forbidden[r.Name]
 }
 

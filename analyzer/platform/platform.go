@@ -25,6 +25,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform/table"
 )
 
@@ -121,9 +122,12 @@ func (p *Platform) Loader() string {
 
 // Providers lists the libraries of p that export the symbol at any version, libc first. Before
 // glibc 2.34 that is libdl.so.2 for dlopen, librt.so.1 for shm_open and libpthread.so.0 for
-// pthread_create, so that a fix can suggest -ldl. Libraries whose exports are not known are not
-// included.
+// pthread_create, so that a fix can suggest -ldl. Libraries of which only the name is known are not
+// included. It is nil for a symbol that linkers add to every object.
 func Providers(p *Platform, symbol string) []*Library {
+	if elfobj.OfLinker(symbol) {
+		return nil
+	}
 	var found []*Library
 	for _, l := range p.Libraries() {
 		if !l.Has(symbol, "") {
@@ -167,7 +171,11 @@ func (p *Platform) build() {
 	if p.cut == nil {
 		for _, t := range s.Libraries {
 			if i := column(s, p.column); i >= 0 && t.In[i].Present {
-				p.libraries = append(p.libraries, newLibrary(t, i, nil))
+				l := newLibrary(t, i, nil)
+				if !t.Versioned() {
+					l.read = &releases{s.Columns, 1 << i}
+				}
+				p.libraries = append(p.libraries, l)
 			}
 		}
 		for _, soname := range p.namedOnly {

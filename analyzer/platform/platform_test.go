@@ -211,8 +211,8 @@ func TestAll(t *testing.T) {
 		}
 	}
 	x := lookup(t, "manylinux_2_28", "x86_64")
-	if l := x.Library("libX11.so.6"); l == nil || l.Known || l.Has("XOpenDisplay", "") {
-		t.Errorf("libX11.so.6 of a policy: %+v, want it by name only", l)
+	if l := x.Library("libGL.so.1"); l == nil || l.Known || l.Has("glBegin", "") {
+		t.Errorf("libGL.so.1 of a policy: %+v, want it by name only", l)
 	}
 	if x.Library("libcrypt.so.1") != nil || x.Library("libcuda.so.1") != nil {
 		t.Error("libcrypt.so.1 or libcuda.so.1 is promised by manylinux_2_28")
@@ -221,6 +221,38 @@ func TestAll(t *testing.T) {
 		m.Libc != "musl" ||
 		m.LibcVersion != "1.2" {
 		t.Errorf("musllinux_1_2: %+v", m)
+	}
+}
+
+// GLib has no symbol versions. A policy has the symbols of each release that was read and that it
+// includes, and of the last one before them; of what only newer ones than that have, nothing is
+// said. The releases of the symbols are those of GLib's documentation: 2.66 is in Debian 11, 2.72
+// in Ubuntu 22.04, 2.74 in Debian 12, 2.80 in Ubuntu 24.04, 2.84 in Debian 13.
+func TestReleases(t *testing.T) {
+	for _, c := range []struct {
+		platform, symbol string
+		has              bool
+		without          string // the first of those that lack it, "" for none
+	}{
+		{"manylinux_2_28", "g_string_new", true, ""},
+		{"manylinux_2_28", "g_string_free_and_steal", false, "debian11"}, // of 2.76
+		{"manylinux_2_34", "g_string_free_and_steal", false, "ubuntu22.04"},
+		{"manylinux_2_39", "g_string_free_and_steal", false, ""}, // Debian 12 lacks it, and is too old
+		{"manylinux_2_34", "g_string_replace", false, ""},        // of 2.68, since Ubuntu 22.04
+		{"manylinux_2_17", "no_such_symbol", false, "ubuntu18.04"},
+		{"debian12", "g_string_replace", true, ""},
+		{"debian12", "g_string_free_and_steal", false, "debian12"},
+	} {
+		l := lookup(t, c.platform, "x86_64").Library("libglib-2.0.so.0")
+		with, without := l.Releases(c.symbol)
+		if l.Has(c.symbol, "") != c.has || strings.Join(without[:min(1, len(without))], "") != c.without {
+			t.Errorf("%s on %s: %v, with %v, without %v; want %v and %q", c.symbol, c.platform,
+				l.Has(c.symbol, ""), with, without, c.has, c.without)
+		}
+	}
+	if with, without := lookup(t, "debian12", "x86_64").Library("libc.so.6").Releases("malloc"); with !=
+		nil || without != nil {
+		t.Errorf("libc.so.6 has symbol versions, and %v and %v", with, without)
 	}
 }
 

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -114,11 +115,43 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 				l = known
 			}
 		}
+		if t != nil && family == "" && p.Kind == Policy {
+			l.restrict(t, s, p.LibcVersion)
+		}
 		l.Package, l.Installed = "", true
 		list = append(list, l)
 	}
 	return list
 }
+
+// restrict sets the symbols of a library without symbol versions: those that it has in each release
+// with the policy's glibc or a newer one, and in the last release before them. The oldest systems
+// of a policy need not be among those that were read (RHEL), and have what an older one has.
+func (l *Library) restrict(t *table.Library, s *table.Set, glibc string) {
+	if t.Versioned() {
+		return
+	}
+	before, in := -1, uint16(0)
+	for i, f := range t.In {
+		switch c := s.Columns[i]; {
+		case !f.Present || c.Name == rolling:
+		case table.CompareNodes("_"+c.Glibc, "_"+glibc) >= 0:
+			in |= 1 << i
+		case before < 0 || table.CompareNodes("_"+c.Glibc, "_"+s.Columns[before].Glibc) > 0:
+			before = i
+		}
+	}
+	if in == 0 {
+		return
+	}
+	if before < 0 {
+		before = bits.TrailingZeros16(in)
+	}
+	l.table, l.column, l.read = t, uint(before), &releases{s.Columns, in}
+}
+
+// rolling is the column of a system without releases, which changes all the time.
+const rolling = "sid"
 
 // muslLibraries returns the libraries of a musl policy: musl under both of its names, with the
 // contents of the newest release that the tag includes. On an architecture that was not read only

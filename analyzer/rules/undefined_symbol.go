@@ -36,6 +36,10 @@ This is seen in .symtab, which strip removes; of a stripped library with similar
 possibility is reported. Fix: declare the symbol with ` + "`__attribute__((visibility(\"default\")))`" + `
 (` + "`generate_export_header`" + ` of CMake), or list it under ` + "`global:`" + ` in the version script.
 
+The libraries of GLib, of X11 and of expat have no symbol versions. A policy includes systems with
+different releases of them, and a symbol that one of these does not have is missing there:
+libglib-2.0.so.0 of Debian 12 does not have g_string_free_and_steal.
+
 Fix: name the library where the module is built, for example libz.so.1:
 
 - setuptools: ` + "`Extension(..., libraries=[\"z\"])`" + `

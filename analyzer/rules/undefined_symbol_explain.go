@@ -87,7 +87,7 @@ func (x *lostSymbol) add(format string, args ...any) {
 
 func (x *lostSymbol) report() {
 	defer func() { x.Report(x.finding, x.fixes...) }()
-	if x.ofNewerSystem() || x.ofOtherVersion() {
+	if x.ofNewerSystem() || x.ofNewerRelease() || x.ofOtherVersion() {
 		return // nothing else can be the reason
 	}
 	twin, with, flag := otherStringABI(x.Pass, x.view, x.name())
@@ -116,6 +116,39 @@ func (x *lostSymbol) ofNewerSystem() bool {
 		since(at.Version, platform.First(x.Platform.Arch, at.Library, at.Version)...))
 	x.fixes = slices.Concat(x.retag(), fromHeaders(x.view, i), lowering(x.Pass, x.view, i))
 	return true
+}
+
+// ofNewerRelease explains a symbol of a library without symbol versions, such as GLib, that only
+// some of the systems have which the tag includes.
+func (x *lostSymbol) ofNewerRelease() bool {
+	for _, f := range x.view.Loading.Found {
+		with, without := f.Library.Releases(x.name())
+		if len(with) == 0 || len(without) == 0 {
+			continue
+		}
+		soname := f.Library.Names()[0]
+		x.finding.Library = soname
+		x.finding.Chain = analyzer.Chain(append(x.view.Loading.Chain(x.view.Library), f.Library)...)
+		x.finding.Message = fmt.Sprintf("%s imports %s, which %s of %s does not have", x.view.Path,
+			x.name(), soname, titles(without))
+		x.finding.Headline = x.finding.Message
+		x.add("%s of %s has it", soname, titles(with))
+		if x.Platform.Kind == platform.Policy {
+			x.finding.Message += ", and " + x.Platform.Name + " includes both"
+		}
+		x.fixes = olderImage(x.Pass)
+		return true
+	}
+	return false
+}
+
+// titles are the usual names of platforms, as a list in a sentence.
+func titles(platforms []string) string {
+	var names []string
+	for _, p := range platforms {
+		names = append(names, platform.Title(p))
+	}
+	return analyzer.And(names)
 }
 
 // warn makes the finding a warning, with the reason as a clause.

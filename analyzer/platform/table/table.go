@@ -7,7 +7,10 @@
 // list of symbol names, because the names are most of the data and almost the same everywhere.
 package table
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Set is the table of one architecture.
 type Set struct {
@@ -46,6 +49,11 @@ func (l *Library) Read() ([]Row, error) {
 		}
 	})
 	return l.Rows, l.err
+}
+
+// Versioned reports whether the library defines version nodes in a column.
+func (l *Library) Versioned() bool {
+	return slices.ContainsFunc(l.In, func(f Facts) bool { return len(f.Nodes) > 0 })
 }
 
 // Facts describes a library in one column. Present is false if the column does not have it.

@@ -19,7 +19,8 @@ distributions. Add another architecture than the artifact's after a slash: ` + "
 
 *Contents* is the source of a platform's symbols. **read**: every export was read from the packages of the release.
 **floors**: the newest symbol versions of the release are known; the symbols of each version were read from another
-release, and libraries without versions are known by name. **policy**: what the policy of the PEP allows. **names**: the
+release, and libraries without versions are known by name. **policy**: what the policy of the PEP allows; of libraries without
+symbol versions (GLib, X11, expat) what every release has that was read and that the policy includes. **names**: the
 libraries are known by name only.
 
 Some distributions update libstdc++ during the life of a release, and a platform here is the updated one. Amazon Linux
@@ -29,7 +30,8 @@ really has, use ` + "`--root`" + ` with its unpacked image.
 
 A distribution here has the libraries of its smallest image with Python: of Debian and Ubuntu those that
 ` + "`debootstrap --variant=minbase --include=python3`" + ` installs. Others are known too: those of GCC (libgomp, libatomic,
-libgfortran, libquadmath, libitm; on Alpine also libstdc++ and libgcc), and libnuma. But images such as debian:12 and
+libgfortran, libquadmath, libitm; on Alpine also libstdc++ and libgcc), libnuma, and those of GLib and X11 that policies
+allow. But images such as debian:12 and
 ubuntu:22.04 do not have them, so an object that needs one gets a warning with the package to install
 ([library-not-found](rules/library-not-found.md)).
 `)

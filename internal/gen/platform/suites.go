@@ -72,4 +72,6 @@ var extraPackages = []string{
 	"libstdc++6", "libtinfo5", "libncursesw5", "libnsl2", "libtirpc3", "libtirpc3t64", "libdb5.3",
 	"libdb5.3t64", "libgomp1", "libatomic1", "libgfortran4", "libgfortran5", "libquadmath0", "libitm1",
 	"libnuma1",
+	// those of the libraries that policies allow
+	"libglib2.0-0", "libglib2.0-0t64", "libx11-6", "libxext6", "libxrender1", "libice6", "libsm6",
 }
