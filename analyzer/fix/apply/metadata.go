@@ -20,7 +20,7 @@ func lines(file []byte) (headers []string, end string, rest []byte) {
 		if n == 0 {
 			return append(headers, string(file)+end), end, nil
 		}
-		if len(bytes.TrimSpace(file[:n])) == 0 {
+		if len(bytes.TrimRight(file[:n], "\r\n")) == 0 { // one of blanks continues a field
 			break
 		}
 		headers, file = append(headers, string(file[:n])), file[n:]
