@@ -96,17 +96,25 @@ func (v view) line(i int) string {
 		mdsafe.Prose(x.Title.String(), known...) + v.inline(i) + v.alternative(i)
 }
 
-// alternative returns the best alternative to the first fix of a cause, without its command, to
-// follow it; "" if there is none.
+// alternative returns the best alternative to the first fix of a cause, without the command of a
+// tool, to follow it; "" if there is none.
 func (v view) alternative(i int) string {
 	c := v.cause(i)
 	if len(c.Fixes) < 2 || c.Together || c.ForUsers(c.Fixes[1]) {
 		return ""
 	}
 	x := c.Fixes[1]
-	return ". **Or** (" + causetext.FixState(c, x) + "): " +
+	s := ". **Or** (" + causetext.FixState(c, x) + "): " +
 		mdsafe.Prose(x.Title.String(), causetext.Names(v.report, c)...)
+	if len(x.Command) > maxSetting {
+		return s
+	}
+	return s + inlineCommand(x)
 }
+
+// maxSetting is the length of the longest setting or flag that is shown of an alternative, which
+// the commands of tools exceed.
+const maxSetting = 60
 
 // by says which command before the causes makes the first fix of a cause: "command 1, "; "" if none
 // does.

@@ -51,9 +51,13 @@ func nextBuild(x fix.Fix, requires string) string {
 		case tag.System == platform.TagMacOS:
 			return next + fmt.Sprintf("set MACOSX_DEPLOYMENT_TARGET=%d.%d.", tag.Version[0], tag.Version[1])
 		case tag.System == platform.TagLinux && to != "":
-			return next + "use auditwheel repair --plat " + to + "."
+			s := next + "use auditwheel repair --plat " + to
+			if python := raised(x.Retags[0].To, requires); python != "" {
+				s += ", set the Python tag" + python
+			}
+			return s + "."
 		}
-		return next + setTags(x.Retags[0].To, requires)
+		return next + "set these tags there too" + raised(x.Retags[0].To, requires) + "."
 	}
 	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
 		return next + "change the sources too."
@@ -64,20 +68,20 @@ func nextBuild(x fix.Fix, requires string) string {
 // maxRequires limits the length of a Requires-Python that is shown.
 const maxRequires = 40
 
-// setTags says how a build gets tags without a platform. The metadata keep their Requires-Python if
-// only the tags are changed, and then promise more than the tags.
-func setTags(to pkgmeta.Tag, requires string) string {
+// raised is what a build has to do besides setting a newer Python tag, as the end of a sentence:
+// the metadata keep their Requires-Python if only the tags are changed, and then promise more than
+// the tags. It is "" if they do not.
+func raised(to pkgmeta.Tag, requires string) string {
 	minor, ok := strings.CutPrefix(to.Python, "cp3")
 	if n, err := strconv.Atoi(minor); !ok || err != nil || requires == "" ||
 		!packages.AdmitsPython(requires, fmt.Sprintf("3.%d", n-1)) {
-		return "set these tags there too."
+		return ""
 	}
 	stays := "as it is"
 	if len(requires) <= maxRequires {
 		stays = requires
 	}
-	return fmt.Sprintf("set these tags there too, and raise Requires-Python to >=3.%s; in this file "+
-		"it stays %s.", minor, stays)
+	return fmt.Sprintf(", and raise Requires-Python to >=3.%s; in this file it stays %s", minor, stays)
 }
 
 // hasRelease reports whether a wheel has a tag for the same release of macOS as another tag, which

@@ -51,6 +51,12 @@ func TestNextBuildRequiresPython(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", requires, got, want)
 		}
 	}
+	x.Retags[0].To.Platform = "manylinux_2_34_x86_64"
+	const want = "For the next build, use auditwheel repair --plat manylinux_2_34_x86_64, set the " +
+		"Python tag, and raise Requires-Python to >=3.11; in this file it stays >=3.8."
+	if got := nextBuild(x, ">=3.8"); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
 }
 
 // Only who builds a wheel has a next build.

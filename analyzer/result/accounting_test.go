@@ -34,7 +34,7 @@ func TestAccounting(t *testing.T) {
 
 // From a fifth on, the share of undecided imports is named, with what makes them certain.
 func TestUnsure(t *testing.T) {
-	const because = " percent of the imports (symbols that files need from others) could not be checked, " +
+	const because = " percent of the imports (needed symbols) could not be checked, " +
 		"because liba.so was not read; to " +
 		"be certain, "
 	const there = " on a system that has that library."

@@ -2,6 +2,7 @@ package result
 
 import (
 	"fmt"
+	"path"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/facts"
@@ -79,8 +80,12 @@ func (r *Report) Unsure() string {
 	if a.Undecided == 0 || a.Undecided*considerable < a.Imports {
 		return ""
 	}
-	return fmt.Sprintf("%d percent of the imports (symbols that files need from others) could not "+
-		"be checked, because %s; to be certain, %s.", max(1, a.Undecided*100/a.Imports), a.Why[0],
+	why := a.Why[0]
+	if why.Library != "" {
+		why.Library = path.Base(why.Library) // on macOS it is a long path
+	}
+	return fmt.Sprintf("%d percent of the imports (needed symbols) could not "+
+		"be checked, because %s; to be certain, %s.", max(1, a.Undecided*100/a.Imports), why,
 		r.toBeCertain(a.Why[0].Reason))
 }
 

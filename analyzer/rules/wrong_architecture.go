@@ -78,14 +78,11 @@ some contain objects for several architectures and select one at run time, or ha
 // wrongPlatform is the kind of causes of objects that do not fit the tag.
 var wrongPlatform = &cause.Kind{
 	Title: func(t *cause.Text) string { return t.Objects() + ": " + t.First().Reason },
-	Task: func(t *cause.Text) cause.Task {
-		do := "build it for the platform of its tag"
-		if slices.ContainsFunc(t.Fixes(), func(x result.CauseFix) bool {
-			return x.Kind == fix.KindPlatformTag
-		}) {
-			do = "choose: build it for the platform of its tag, or tag it for what it contains"
+	Task: func(*cause.Text) cause.Task {
+		return cause.Task{
+			Actor: result.Builder,
+			Do:    "build it for the platform of its tag, or tag it for what it contains",
 		}
-		return cause.Task{Actor: result.Builder, Do: do}
 	},
 }
 

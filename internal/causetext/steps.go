@@ -221,7 +221,7 @@ func (s *Step) inBuild(x analyzer.CauseFix) string {
 		return "In the build, " + next
 	case ok || x.Kind != fix.KindPatchelf || !x.Verified:
 		return ""
-	case s.run > 0:
+	case s.run > 0 && strings.ContainsAny(s.By, "0123456789"):
 		return "In the build, run " + strings.TrimSuffix(s.By, ", ") + " after the wheel is made."
 	}
 	return "In the build, run the command after the wheel is made."

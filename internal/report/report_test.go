@@ -709,7 +709,7 @@ func TestUndecidedImports(t *testing.T) {
 	const except = "2 of 3 imports undecided: libgemm.so.2 was not read"
 	if got, want := Summary(r), "All symbols and libraries that 1 file needs, and that could be "+
 		"checked, are found on "+
-		"manylinux2014. 66 percent of the imports (symbols that files need from others) could not be "+
+		"manylinux2014. 66 percent of the imports (needed symbols) could not be "+
 		"checked, because libgemm.so.2 was not "+
 		"read; to be certain, install and import it once on a system that has that library."; got !=
 		want {

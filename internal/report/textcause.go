@@ -160,6 +160,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	if brief {
 		x.Cost = nil
+		if other { // the first sentence says what to do
+			title, _, _ = strings.Cut(title, ". ")
+		}
 	}
 	text := func(state string) string {
 		return fmt.Sprintf("   = %s (%s%s): %s", label, step.By, state, title)
