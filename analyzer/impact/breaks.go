@@ -34,7 +34,7 @@ func (c *comparison) breaks(e *Entry, broken []analyzer.Finding) {
 			other = f
 		}
 	}
-	e.Symbols = slices.Sorted(maps.Keys(symbols))
+	e.Symbols = append(e.Symbols, slices.Sorted(maps.Keys(symbols))...)
 	f := broken[0]
 	switch {
 	case gone != nil:

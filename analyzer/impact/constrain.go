@@ -215,8 +215,11 @@ func (q *Question) bound(
 	about.New, about.Old = newest, nil
 	c := &comparison{Question: &about, dependent: d, read: read}
 	after, _, err := c.check(ctx, newest)
-	if err != nil || !c.loadsNot(after) && len(c.broken(nil, after)) == 0 {
+	if err != nil {
 		return nil, err
+	}
+	if broken, _ := c.broken(lacking{}, after); !c.loadsNot(after) && len(broken) == 0 {
+		return nil, nil
 	}
 	older, err := q.older(ctx, d, p, specs)
 	if err != nil {
@@ -236,14 +239,15 @@ func (q *Question) bound(
 			return false, err
 		}
 		about.Old = old
-		broken := c.broken(before, after)
+		broken, _ := c.broken(before, after)
 		if len(broken) > 0 {
 			entry = Entry{}
 			c.breaks(&entry, broken)
 		}
 		// Another part of the dependent may not work with it.
 		about.New, about.Old = old, nil
-		works := len(broken) > 0 && len(c.broken(nil, before)) == 0
+		failing, _ := c.broken(lacking{}, before)
+		works := len(broken) > 0 && len(failing) == 0
 		about.New = newest
 		return works, nil
 	}

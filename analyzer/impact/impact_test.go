@@ -317,6 +317,84 @@ func TestJudgeWithAReleaseThatDoesNotLoad(t *testing.T) {
 	}
 }
 
+// TestJudgeWhatAnotherPackageKeeps has an old release of gear with which mill does not load, because
+// of cog: its newest version, which pip installs, has another version of a library that mill, or
+// the old gear, needs. So the new gear, which no longer has libgear.so.1, is not why mill does not
+// load.
+func TestJudgeWhatAnotherPackageKeeps(t *testing.T) {
+	library := func(soname, rest string) map[string]string {
+		return map[string]string{
+			"lib/" + soname: "elf x86_64\nsoname " + soname + "\nneeded libc.so.6\nrunpath $ORIGIN\n" + rest,
+		}
+	}
+	for name, c := range map[string]struct{ mill, gear, cog, old, reason string }{
+		"mill needs the earlier cog": {
+			"needed libcog.so.1\n", "", "cog", "libcog.so.1", "libcog.so.1",
+		},
+		// Debian has a libtbb.so.12, but the installed package decides.
+		"mill needs the earlier tbb": {
+			"needed libtbb.so.2\n", "", "tbb", "libtbb.so.2", "libtbb.so.2",
+		},
+		"gear needs the earlier cog": {
+			"", "needed libcog.so.1\n", "cog", "libcog.so.1", "libcog.so.1",
+		},
+		"nothing needs the earlier cog": {"", "", "cog", "libcog.so.1", ""},
+	} {
+		newer := strings.NewReplacer(".so.1", ".so.2", ".so.2", ".so.12").Replace(c.old)
+		s := &store{t: t, wheels: map[string]analyzer.Input{
+			"mill==2.0": wheel(t, "mill", "2.0", []string{"gear", c.cog}, map[string]string{
+				"mill/_m.so": "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\n" +
+					"runpath $ORIGIN/../lib\n" + c.mill,
+			}),
+			"gear==1.0":     wheel(t, "gear", "1.0", []string{c.cog}, library("libgear.so.1", c.gear)),
+			"gear==2.0":     wheel(t, "gear", "2.0", []string{c.cog}, library("libgear.so.2", "")),
+			c.cog + "==1.0": wheel(t, c.cog, "1.0", nil, library(c.old, "")),
+			c.cog + "==2.0": wheel(t, c.cog, "2.0", nil, library(newer, "")),
+		}}
+		e, err := judged(t, s, "1.0", "2.0")
+		want := Undecided
+		if c.reason == "" {
+			want = Breaks
+		}
+		if err != nil || e.Verdict != want || e.Symbols == nil || want == Undecided &&
+			(!strings.HasPrefix(e.Reason, "it does not load with gear 1.0 either: ") ||
+				!strings.Contains(e.Reason, c.reason)) {
+			t.Errorf("%s: %+v, %v; want %s", name, e, err, want)
+		}
+	}
+}
+
+// TestJudgeWhatNothingIsKnownToLoad has a module that finds the library of gear only if something
+// has loaded it before. If the sources do not show that, it is not known that the new gear, which
+// has another version of the library, is why the module does not load.
+func TestJudgeWhatNothingIsKnownToLoad(t *testing.T) {
+	library := func(soname string) map[string]string {
+		return map[string]string{
+			"gear/" + soname:   "elf x86_64\nsoname " + soname + "\nneeded libc.so.6\n",
+			"gear/__init__.py": "",
+		}
+	}
+	for init, want := range map[string]Verdict{
+		"import ctypes, gear, os\nctypes.CDLL(os.path.join(gear.__path__[0], 'libgear.so.1'))\n" +
+			"from . import _m\n": Breaks,
+		"import ctypes, find\nctypes.CDLL(find.it())\nfrom . import _m\n": Undecided,
+	} {
+		s := &store{t: t, wheels: map[string]analyzer.Input{
+			"mill==2.0": wheel(t, "mill", "2.0", []string{"gear"}, map[string]string{
+				"mill/__init__.py": init,
+				"mill/_m.so":       "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\nexport PyInit__m\n",
+			}),
+			"gear==1.0": wheel(t, "gear", "1.0", nil, library("libgear.so.1")),
+			"gear==2.0": wheel(t, "gear", "2.0", nil, library("libgear.so.2")),
+		}}
+		e, err := judged(t, s, "1.0", "2.0")
+		if err != nil || e.Verdict != want || want == Undecided &&
+			!strings.HasPrefix(e.Reason, "whether it loads with gear 1.0 is not decided: mill/_m.so needs") {
+			t.Errorf("%s: %+v, %v; want %s", init, e, err, want)
+		}
+	}
+}
+
 // TestJudgeWhatIsNotImported has a package of which one module finds no library of a third package,
 // and another one imports what the release lacks. If the package imports the first one in any case,
 // it works with no release.

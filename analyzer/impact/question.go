@@ -186,25 +186,33 @@ func (c *comparison) judge(ctx context.Context, e *Entry) error {
 // one.
 func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unread string) error {
 	var before lacking
-	if c.Old != nil && len(after) > 0 {
+	if c.Old != nil && len(after.own) > 0 {
 		var err error
 		if before, _, err = c.check(ctx, c.Old); err != nil {
 			return err
 		}
 	}
-	broken, worse := c.broken(before, after), c.worse(before, after)
+	broken, unsure := c.broken(before, after)
+	worse := c.worse(before, after)
 	switch {
 	case len(broken) > 0:
 		c.breaks(e, broken)
+	case len(unsure) > 0:
+		e.Verdict, e.Object = Undecided, unsure[0].Object
+		e.Reason = fmt.Sprintf("whether it loads with %s is not decided: %s", c.Old, unsure[0].Message)
 	case worse != "":
 		e.Verdict, e.Object = Undecided, worse
 		e.Reason = fmt.Sprintf("%s loads with %s and not with %s, for another reason: %s", e.Object,
-			c.Old, c.New, after[e.Object][0].Message)
+			c.Old, c.New, after.own[e.Object][0].Message)
 	case c.loadsNeither(after):
-		f := c.first(after)
+		f := after.first()
 		e.Verdict, e.Object = Undecided, c.keeps(f, c.New)
 		e.Reason = fmt.Sprintf("it does not load, and not because of %s: %s", c.New, f.Message)
-		if len(before[e.Object]) > 0 {
+		of := slices.Concat(before.own[e.Object], before.others[e.Object], before.others[f.Library])
+		if len(of) > 0 {
+			if !has(of, f) {
+				f = of[0]
+			}
 			e.Reason = fmt.Sprintf("it does not load with %s either: %s", c.Old, f.Message)
 		}
 	case unread != "":
@@ -215,8 +223,17 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 	return nil
 }
 
-// lacking is what keeps the objects of a dependent from loading, by path.
-type lacking map[string][]analyzer.Finding
+// lacking is what keeps the objects of a dependent from loading with a release, by the path of the
+// object.
+type lacking struct {
+	own map[string][]analyzer.Finding // because of what they need themselves
+	// others are about files of other packages and of the release that the object loads, by the path
+	// of the object, and by the file name of what it loads.
+	others map[string][]analyzer.Finding
+	// unreached are about libraries that something may have loaded before: no search path of the
+	// object leads to them.
+	unreached map[string][]analyzer.Finding
+}
 
 // check checks the dependent with a release. unread is why that is not decided; "" if it is.
 func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread string, _ error) {
@@ -233,13 +250,25 @@ func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread s
 	}
 	report, err := c.Analyzer.CheckEnvironment(ctx, env, nil, o)
 	if err != nil {
-		return nil, "", err
+		return lacking{}, "", err
 	}
-	out := lacking{}
+	out := lacking{
+		map[string][]analyzer.Finding{}, map[string][]analyzer.Finding{},
+		map[string][]analyzer.Finding{},
+	}
 	for _, f := range report.Findings {
-		if c.prevents(f) {
+		switch {
+		case f.Unreached && f.Severity == analyzer.Warning:
+			out.unreached[f.Object] = append(out.unreached[f.Object], f)
+		case !c.prevents(f):
+		case !f.OtherPackage:
 			object := c.keeps(f, r)
-			out[object] = append(out[object], f)
+			out.own[object] = append(out.own[object], f)
+		case len(f.Chain) > 1 && c.certain(f):
+			out.others[f.Chain[0]] = append(out.others[f.Chain[0]], f)
+			for _, loaded := range f.Chain[1 : len(f.Chain)-1] {
+				out.others[path.Base(loaded)] = append(out.others[path.Base(loaded)], f)
+			}
 		}
 	}
 	for _, u := range report.Unread {
@@ -261,7 +290,7 @@ func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread s
 // prevents reports whether an object of the dependent does not load because of a finding, or may
 // not load: what pins cannot say, such as which libraries a system has, is a warning.
 func (c *comparison) prevents(f analyzer.Finding) bool {
-	return !f.OtherPackage && f.Object != "" && !f.Unknown && (f.Severity == analyzer.Error ||
+	return f.Object != "" && !f.Unknown && (f.Severity == analyzer.Error ||
 		f.Severity == analyzer.Warning && analyzer.Lacks(c.Analyzer.Rules(), &f) != cause.LacksNothing)
 }
 
@@ -276,10 +305,11 @@ func (c *comparison) keeps(f analyzer.Finding, r *Release) string {
 	return f.Object
 }
 
-// alone reports whether an object does not load because of a finding, whatever the release and the
-// system: libraries that systems have may be there, and another system may have newer ones.
-func (c *comparison) alone(f analyzer.Finding) bool {
-	if f.Stops {
+// certain reports whether an object does not load because of a finding, whatever the release and
+// the system: libraries that systems have may be there, unless an installed package has another
+// version of the library, and another system may have newer ones.
+func (c *comparison) certain(f analyzer.Finding) bool {
+	if f.Stops || f.LackedBy != "" {
 		return true
 	}
 	_, ofSystem := platform.ProviderOf(f.Library)
@@ -292,11 +322,11 @@ func (c *comparison) alone(f analyzer.Finding) bool {
 // fails reports whether an object does not load, whatever the release and the system: because of a
 // finding about it, or because the import of its package always fails before.
 func (c *comparison) fails(l lacking, object string) bool {
-	if slices.ContainsFunc(l[object], c.alone) {
+	if slices.ContainsFunc(l.own[object], c.certain) {
 		return true
 	}
 	top, _, _ := strings.Cut(object, "/")
-	for other, findings := range l {
+	for other, findings := range l.own {
 		if strings.HasPrefix(other, top+"/") && slices.ContainsFunc(findings, stops) {
 			return true
 		}
@@ -306,25 +336,41 @@ func (c *comparison) fails(l lacking, object string) bool {
 
 func stops(f analyzer.Finding) bool { return f.Stops }
 
+// has reports whether findings contain the same problem.
+func has(findings []analyzer.Finding, f analyzer.Finding) bool {
+	return slices.ContainsFunc(findings, func(x analyzer.Finding) bool {
+		return x.Identity() == f.Identity()
+	})
+}
+
 // broken returns what keeps objects from loading with the new release that load with the old
-// one, and that the release is the reason for.
-func (c *comparison) broken(before, after lacking) (out []analyzer.Finding) {
-	for object, findings := range after {
+// one, and that the release is the reason for. unsure are those with the old release about
+// libraries of which it is not decided that something has loaded them.
+func (c *comparison) broken(before, after lacking) (out, unsure []analyzer.Finding) {
+	for object, findings := range after.own {
 		if c.fails(before, object) {
 			continue
 		}
 		for _, f := range findings {
-			if c.blames(f) && !slices.ContainsFunc(before[object], func(b analyzer.Finding) bool {
-				return b.Identity() == f.Identity()
-			}) {
+			if !c.blames(f) || before.held(object, f) || has(before.own[object], f) {
+				continue
+			}
+			at := slices.IndexFunc(before.unreached[object], func(b analyzer.Finding) bool {
+				return f.Symbol == "" && f.Version == "" && b.Library == f.Library
+			})
+			if at < 0 {
 				out = append(out, f)
+			} else {
+				unsure = append(unsure, before.unreached[object][at])
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b analyzer.Finding) int {
-		return strings.Compare(a.Object+"\x00"+a.Symbol, b.Object+"\x00"+b.Symbol)
-	})
-	return out
+	for _, list := range [][]analyzer.Finding{out, unsure} {
+		slices.SortFunc(list, func(a, b analyzer.Finding) int {
+			return strings.Compare(a.Object+"\x00"+a.Symbol, b.Object+"\x00"+b.Symbol)
+		})
+	}
+	return out, unsure
 }
 
 // blames reports whether a finding is about what the release had or is.
@@ -339,8 +385,8 @@ func (c *comparison) blames(f analyzer.Finding) bool {
 
 // loadsNot reports whether an object does not load, whatever is installed on the system.
 func (c *comparison) loadsNot(l lacking) bool {
-	for _, findings := range l {
-		if slices.ContainsFunc(findings, c.alone) {
+	for _, findings := range l.own {
+		if slices.ContainsFunc(findings, c.certain) {
 			return true
 		}
 	}
@@ -353,8 +399,10 @@ func (c *comparison) worse(before, after lacking) string {
 	if c.Old == nil {
 		return ""
 	}
-	for _, object := range slices.Sorted(maps.Keys(after)) {
-		if slices.ContainsFunc(after[object], c.alone) && !c.fails(before, object) {
+	for _, object := range slices.Sorted(maps.Keys(after.own)) {
+		if slices.ContainsFunc(after.own[object], func(f analyzer.Finding) bool {
+			return c.certain(f) && !before.held(object, f)
+		}) && !c.fails(before, object) {
 			return object
 		}
 	}
@@ -392,14 +440,20 @@ func (c *comparison) loadsNeither(after lacking) bool {
 	})
 }
 
+// held reports whether an object does not load because of a file of another package, which it or
+// the library of a finding about it loads.
+func (l lacking) held(object string, f analyzer.Finding) bool {
+	return len(l.others[object]) > 0 || len(l.others[f.Library]) > 0
+}
+
 // first returns the finding because of which no module of a package is imported, or that about the
 // first object.
-func (c *comparison) first(l lacking) analyzer.Finding {
-	objects := slices.Sorted(maps.Keys(l))
+func (l lacking) first() analyzer.Finding {
+	objects := slices.Sorted(maps.Keys(l.own))
 	for _, object := range objects {
-		if at := slices.IndexFunc(l[object], stops); at >= 0 {
-			return l[object][at]
+		if at := slices.IndexFunc(l.own[object], stops); at >= 0 {
+			return l.own[object][at]
 		}
 	}
-	return l[objects[0]][0]
+	return l.own[objects[0]][0]
 }
