@@ -145,6 +145,30 @@ func (i ID) String() string {
 	return i.Name + "==" + i.Version
 }
 
+// Key returns an ID that is the same for all spellings of a version, of which SameVersion is true:
+// that of 1.0 and 1.0.0 is 1. It is for maps and comparisons; people know the version as it is
+// written. A text that is no version stays.
+func (i ID) Key() ID {
+	if v, err := pkgmeta.ParseVersion(i.Version); err == nil {
+		i.Version = v.Key()
+	}
+	return i
+}
+
+// Pinned returns the release that a requirement pins: NAME==VERSION, with the version in its normal
+// form, or NAME===TEXT, which need not be a version. ok is false for one that pins none.
+func Pinned(requirement string) (id ID, ok bool) {
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil {
+		return id, false
+	}
+	if v, ok := q.Pin(); ok {
+		return ID{Name: q.Name, Version: v.String()}, true
+	}
+	text, ok := strings.CutPrefix(q.Spec, "===")
+	return ID{Name: q.Name, Version: strings.TrimSpace(text)}, ok
+}
+
 // ID returns the name and version of the release.
 func (r *Release) ID() ID { return ID{r.Name, r.Version} }
 

@@ -266,11 +266,17 @@ func TestSameVersion(t *testing.T) {
 		same bool
 	}{
 		{"13.0.3", "13.0.3.0", true}, {"1.0", "1", true}, {"1.0+cu12", "1.0", false},
+		{"0.0", "0", true}, {"0", "0.1", false}, {"1!0.0.post1", "1!0-1", true},
 		{"1.0.1", "1.0.10", false}, {"1.0rc1", "1.0.0-rc.1", true},
 		{"unknown", "unknown", true}, {"unknown", "1.0", false}, {"", "1", false},
 	} {
 		if got := SameVersion(c.a, c.b); got != c.same {
 			t.Errorf("%q and %q: %v, want %v", c.a, c.b, got, c.same)
+		}
+		v, errV := ParseVersion(c.a)
+		w, errW := ParseVersion(c.b)
+		if errV == nil && errW == nil && (v.Key() == w.Key()) != c.same {
+			t.Errorf("keys %q and %q, same: %v", v.Key(), w.Key(), c.same)
 		}
 	}
 }

@@ -128,6 +128,15 @@ func SameVersion(a, b string) bool {
 	return errA == nil && errB == nil && v.Compare(w) == 0
 }
 
+// Key returns the shortest normal form, without zeros at the end of the release segment. It is
+// equal for versions that are the same: for 1.0, 1.0.0 and v1, "1". The zero Version gives "".
+func (v Version) Key() string {
+	if len(v.release) > 0 {
+		v.release = v.release[:max(1, len(trimmed(v.release)))]
+	}
+	return v.String()
+}
+
 // preRank orders a development release of a final version before its alphas, and the final version
 // after its release candidates.
 func (v Version) preRank() int {

@@ -34,7 +34,7 @@ type Locked struct {
 	ReadAll bool
 	// Bytes means that the content of wheels is read also if a store has their facts.
 	Bytes bool
-	// Without are releases whose libraries are not needed.
+	// Without are the keys of releases whose libraries are not needed.
 	Without map[packages.ID]bool
 }
 
@@ -216,14 +216,14 @@ func (l *Locked) unlisted(name, version string) bool {
 	}
 	v, err := pkgmeta.ParseVersion(version)
 	id := packages.ID{Name: pkgmeta.Normalize(name), Version: v.String()}
-	return err == nil && l.Without[id] && len(l.Files[id]) == 0
+	return err == nil && l.Without[id.Key()] && len(l.Files[id]) == 0
 }
 
 // without reports whether a wheel has no libraries, as far as they are needed, and its requirements
 // do not matter.
 func (l *Locked) without(f *file) bool {
 	id := packages.ID{Name: f.project, Version: f.version.String()}
-	return l.skips(f) || l != nil && l.Without[id]
+	return l.skips(f) || l != nil && l.Without[id.Key()]
 }
 
 // pins reports whether the lock files have exactly these releases of their packages.

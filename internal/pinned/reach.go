@@ -12,10 +12,10 @@ import (
 	"github.com/compat-app/compat/internal/index"
 )
 
-// Unreached returns the releases of head that a change of base cannot affect: they have the hashes
-// of base, they do not depend on a changed package with native code, and no changed package has a
-// library that others can load, or is NumPy, whose ABI others use without declaring it. It opens
-// the wheels of the changed packages. It returns nil if the lock files do not show the
+// Unreached returns the keys of the releases of head that a change of base cannot affect: they have
+// the hashes of base, they do not depend on a changed package with native code, and no changed
+// package has a library that others can load, or is NumPy, whose ABI others use without declaring
+// it. It opens the wheels of the changed packages. It returns nil if the lock files do not show the
 // dependencies, or if such a library changes.
 func Unreached(
 	ctx context.Context,
@@ -35,7 +35,7 @@ func Unreached(
 		reached := map[string]bool{}
 		for _, side := range []map[string]packages.ID{now, before} {
 			for _, name := range slices.Sorted(maps.Keys(side)) {
-				if now[name] == before[name] {
+				if now[name].Key() == before[name].Key() {
 					continue
 				}
 				native, others, err := provides(ctx, from, side[name], h.On)
@@ -52,7 +52,7 @@ func Unreached(
 		is, was := h.hashes(), b.hashes()
 		for name, id := range now {
 			if !reached[name] && admitsAll(is[name], was[name]) {
-				out[id] = true
+				out[id.Key()] = true
 			}
 		}
 	}
@@ -81,23 +81,11 @@ func admitsAll(hashes, before []string) bool {
 func (e *Pinned) releases() map[string]packages.ID {
 	out := map[string]packages.ID{}
 	for _, p := range e.Pins {
-		if id, ok := releaseOf(p.Requirement); ok {
+		if id, ok := packages.Pinned(p.Requirement); ok {
 			out[id.Name] = id
 		}
 	}
 	return out
-}
-
-// releaseOf returns the release that a requirement pins.
-func releaseOf(requirement string) (id packages.ID, ok bool) {
-	q, version, err := split(requirement)
-	if err != nil {
-		return id, false
-	}
-	if v, err := pkgmeta.ParseVersion(version); err == nil {
-		version = v.String()
-	}
-	return packages.ID{Name: q.Name, Version: version}, true
 }
 
 // follow adds the packages that depend on some.

@@ -28,18 +28,18 @@ func Beyond(head, base []*Pinned) (out []Unselected) {
 	seen := map[packages.ID]bool{}
 	for _, p := range head {
 		for _, id := range p.releases() {
-			seen[id] = true
+			seen[id.Key()] = true
 		}
 	}
 	for _, p := range base {
 		for _, id := range p.listed() {
-			seen[id] = true
+			seen[id.Key()] = true
 		}
 	}
 	for _, p := range head {
 		for _, id := range p.listed() {
-			if !seen[id] {
-				seen[id] = true
+			if !seen[id.Key()] {
+				seen[id.Key()] = true
 				out = append(out, Unselected{Release: id})
 			}
 		}
@@ -54,7 +54,7 @@ func Beyond(head, base []*Pinned) (out []Unselected) {
 func (e *Pinned) listed() (out []packages.ID) {
 	for _, file := range e.Files {
 		for _, v := range e.from.parse(file).lock.Versions {
-			if id, ok := releaseOf(v); ok {
+			if id, ok := packages.Pinned(v); ok {
 				out = append(out, id)
 			}
 		}
@@ -89,7 +89,7 @@ func (e *Pinned) options(list []Unselected) {
 		}
 		with := p.releases()
 		for i := range list {
-			if x := &list[i]; x.Option == "" && with[x.Release.Name] == x.Release {
+			if x := &list[i]; x.Option == "" && with[x.Release.Name].Key() == x.Release.Key() {
 				x.Option = option + " " + name
 			}
 		}

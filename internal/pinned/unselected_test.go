@@ -103,6 +103,9 @@ source = { registry = "index" }
 		if got := Beyond(read("2.0", nil, nil), read("2.0", nil, nil)); got != nil {
 			t.Errorf("%s: %v differs from itself", c.file, got)
 		}
+		if got := Beyond(read("2.0.0", nil, nil), read("2.0", nil, nil)); got != nil {
+			t.Errorf("%s: %v is another spelling of the same", c.file, got)
+		}
 		kind, name, _ := strings.Cut(c.option, " ")
 		var extras, groups []string
 		switch kind {

@@ -51,7 +51,7 @@ func (e *Pinned) Users(
 	reached := map[string]bool{name: true}
 	e.follow(reached)
 	for _, p := range e.Pins[:listed] {
-		id, ok := releaseOf(p.Requirement)
+		id, ok := packages.Pinned(p.Requirement)
 		switch {
 		case !ok, id.Name == name:
 		case reached[id.Name]:

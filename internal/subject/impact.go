@@ -15,6 +15,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/impact"
+	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/comment"
@@ -40,9 +41,9 @@ type dependent struct {
 
 // answers are what becomes of dependents with a build.
 type answers struct {
-	wheels [][]impact.Answer // of those that a dependent builds, by dependent
-	pinned map[pinnedRelease][]impact.Answer
-	unread map[pinnedRelease]string // why a pinned release was not checked
+	wheels [][]impact.Answer                 // of those that a dependent builds, by dependent
+	pinned map[pinnedRelease][]impact.Answer // by key
+	unread map[pinnedRelease]string          // why a pinned release was not checked
 	// unchecked is why there are none of some wheels; "" = what is stored of these is gone.
 	unchecked string
 }
@@ -217,8 +218,8 @@ func (r *round) judgeBuild(
 			}
 			defer in.Content.(*os.File).Close()
 			b.Dependents = append(b.Dependents, *in)
-			id, _ := releaseID(w.Name + "==" + w.Version)
-			pinned := pinnedRelease{id, u.Repository}
+			id := packages.ID{Name: pkgmeta.Normalize(w.Name), Version: w.Version}
+			pinned := pinnedRelease{id.Key(), u.Repository}
 			keep = append(keep, func(a impact.Answer) {
 				out.wheels[n] = append(out.wheels[n], a)
 				out.pinned[pinned] = append(out.pinned[pinned], a)
@@ -233,7 +234,9 @@ func (r *round) judgeBuild(
 	out.unread = fromIndex.unread
 	for p, in := range fromIndex.wheels {
 		b.Dependents = append(b.Dependents, in)
-		keep = append(keep, func(a impact.Answer) { out.pinned[p] = append(out.pinned[p], a) })
+		keep = append(keep, func(a impact.Answer) {
+			out.pinned[p.key()] = append(out.pinned[p.key()], a)
+		})
 	}
 	if len(keep) == 0 {
 		return out, nil
@@ -345,12 +348,12 @@ func (as *answers) rows(
 		if p.Builder != 0 && seen[p.Builder] == "" {
 			continue
 		}
-		for _, a := range as.pinned[p] {
+		for _, a := range as.pinned[p.key()] {
 			row := answerRow(&a, "user")
 			row.Files, row.Builder = u.pinned[p], seen[p.Builder]
 			add(row, pkgmeta.Normalize(a.New.Name))
 		}
-		if why := cmp.Or(as.unread[p], as.unchecked); len(as.pinned[p]) == 0 && why != "" {
+		if why := cmp.Or(as.unread[p], as.unchecked); len(as.pinned[p.key()]) == 0 && why != "" {
 			out = append(out, comment.ImpactRow{
 				Wheel: p.Name + " " + p.Version, Verdict: impact.Undecided, Reason: why,
 				Files: u.pinned[p], Builder: seen[p.Builder],
@@ -433,7 +436,7 @@ func (r *round) notify(ctx context.Context, users []dependent, found *answers) e
 			}
 		}
 		for _, p := range slices.SortedFunc(maps.Keys(u.pinned), pinnedRelease.compare) {
-			for _, a := range found.pinned[p] {
+			for _, a := range found.pinned[p.key()] {
 				add(&a, store.Notice{Pin: p.String(), Builder: p.Builder})
 			}
 		}
@@ -502,10 +505,11 @@ func uses(u *store.Uses, n *store.Notice) bool {
 	if n.Pin == "" {
 		return slices.ContainsFunc(u.Wheels, func(w impact.Uses) bool { return w.SHA256 == n.Wheel })
 	}
+	of, _ := packages.Pinned(n.Pin)
 	for _, pins := range u.Pins {
 		if slices.ContainsFunc(pins, func(pin string) bool {
-			id, ok := releaseID(pin)
-			return ok && id.String() == n.Pin
+			id, ok := packages.Pinned(pin)
+			return ok && id.Key() == of.Key()
 		}) {
 			return true
 		}

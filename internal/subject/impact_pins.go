@@ -46,18 +46,24 @@ func (p pinnedRelease) compare(q pinnedRelease) int {
 	return cmp.Or(strings.Compare(p.String(), q.String()), cmp.Compare(p.Builder, q.Builder))
 }
 
+// key returns a release that is the same for all spellings of its version.
+func (p pinnedRelease) key() pinnedRelease { return pinnedRelease{p.ID.Key(), p.Builder} }
+
 // pinners finds the releases that lock files pin and that use one of some packages.
 type pinners struct {
 	names  []string                // of the packages, normalized
 	listed map[string]bool         // packages of the built-in list that use them
 	builds map[packages.ID][]int64 // repositories with stored wheels that require them
 	built  map[string]bool         // names in builds
+	// spelled are the releases as they were first written, by their keys: a lock file may have 1.0
+	// where the wheel has 1.0.0.
+	spelled map[packages.ID]packages.ID
 }
 
 func newPinners(names []string) *pinners {
 	p := &pinners{
 		names: names, listed: map[string]bool{}, builds: map[packages.ID][]int64{},
-		built: map[string]bool{},
+		built: map[string]bool{}, spelled: map[packages.ID]packages.ID{},
 	}
 	for _, name := range names {
 		for _, d := range packages.History().Dependents(name) {
@@ -69,12 +75,26 @@ func newPinners(names []string) *pinners {
 
 // build adds a stored wheel of a repository.
 func (p *pinners) build(repository int64, w *impact.Uses) {
-	id, ok := releaseID(w.Name + "==" + w.Version)
+	id, ok := p.release(w.Name + "==" + w.Version)
 	if ok && !p.listed[id.Name] && slices.ContainsFunc(w.Requires, func(n string) bool {
 		return slices.Contains(p.names, n)
 	}) && !slices.Contains(p.builds[id], repository) {
 		p.builds[id], p.built[id.Name] = append(p.builds[id], repository), true
 	}
+}
+
+// release returns the release that NAME==VERSION pins, spelled as the first time. ok is false for a
+// version that installers refuse.
+func (p *pinners) release(pin string) (_ packages.ID, ok bool) {
+	id, ok := packages.Pinned(pin)
+	if _, err := pkgmeta.ParseVersion(id.Version); err != nil || !ok {
+		return packages.ID{}, false
+	}
+	key := id.Key()
+	if _, known := p.spelled[key]; !known {
+		p.spelled[key] = id
+	}
+	return p.spelled[key], true
 }
 
 // of returns the releases that the lock files of a repository pin, with the files, sorted.
@@ -86,31 +106,26 @@ func (p *pinners) of(u *store.Uses) map[pinnedRelease][]string {
 			if !p.listed[name] && !p.built[name] {
 				continue // most pins are of other packages
 			}
-			id, ok := releaseID(pin)
+			id, ok := p.release(pin)
 			if !ok {
 				continue
 			}
+			add := func(r pinnedRelease) {
+				if !slices.Contains(out[r], file) {
+					out[r] = append(out[r], file)
+				}
+			}
 			if p.listed[id.Name] {
-				out[pinnedRelease{ID: id}] = append(out[pinnedRelease{ID: id}], file)
+				add(pinnedRelease{ID: id})
 			}
 			for _, builder := range p.builds[id] {
-				if key := (pinnedRelease{id, builder}); builder != u.Repository {
-					out[key] = append(out[key], file)
+				if builder != u.Repository {
+					add(pinnedRelease{id, builder})
 				}
 			}
 		}
 	}
 	return out
-}
-
-// releaseID parses NAME==VERSION of a lock file. The version may be spelled in several ways.
-func releaseID(pin string) (packages.ID, bool) {
-	name, version, _ := strings.Cut(pin, "==")
-	v, err := pkgmeta.ParseVersion(version)
-	if err != nil {
-		return packages.ID{}, false
-	}
-	return packages.ID{Name: pkgmeta.Normalize(name), Version: v.String()}, true
 }
 
 // pinnedWheels are the wheels of pinned releases, as files.

@@ -63,9 +63,9 @@ func TestRows(t *testing.T) {
 	}}
 	// A row of what another repository builds is shown only where that one is.
 	u.pinned = map[pinnedRelease][]string{
-		{ID: packages.ID{Name: "plow", Version: "1"}, Builder: 7}: {"uv.lock"},
-		{ID: packages.ID{Name: "plow", Version: "2"}, Builder: 8}: {"uv.lock"},
-		{ID: packages.ID{Name: "rake", Version: "1"}}:             {"uv.lock"},
+		{ID: packages.ID{Name: "plow", Version: "1"}, Builder: 7}:   {"uv.lock"},
+		{ID: packages.ID{Name: "plow", Version: "2.0"}, Builder: 8}: {"uv.lock"},
+		{ID: packages.ID{Name: "rake", Version: "1"}}:               {"uv.lock"},
 	}
 	as := &answers{
 		wheels: [][]impact.Answer{{answer}},
@@ -74,7 +74,7 @@ func TestRows(t *testing.T) {
 	}
 	for p := range u.pinned {
 		if p.Builder != 0 {
-			as.pinned[p] = []impact.Answer{{New: answer.New, Entry: impact.Entry{
+			as.pinned[p.key()] = []impact.Answer{{New: answer.New, Entry: impact.Entry{
 				Name: p.Name, Version: p.Version, Verdict: impact.Breaks, Reason: "it does",
 				Fixes: []impact.Fix{{Who: "dependent", What: "no"}, {Who: "user", What: "pin it"}},
 			}}}
@@ -88,7 +88,7 @@ func TestRows(t *testing.T) {
 	}
 	if want := []string{
 		"mill 1|works||||", "saw 2|undecided|what is stored of it is gone|||",
-		"plow 2|breaks|it does|acme/plow|pin it|uv.lock", "rake 1|undecided|no index|||uv.lock",
+		"plow 2.0|breaks|it does|acme/plow|pin it|uv.lock", "rake 1|undecided|no index|||uv.lock",
 		"|||||",
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
@@ -123,8 +123,8 @@ func TestPinners(t *testing.T) {
 	p.build(8, &impact.Uses{Name: "rake", Version: "1.0", Requires: []string{"numpy"}})
 	p.build(9, &impact.Uses{Name: "palletjack", Version: "2.2.0", Requires: []string{"pyarrow"}})
 	u := store.Uses{Repository: 1, Pins: map[string][]string{
-		"a.lock": {"pyarrow==16.0.0", "palletjack==2.2.0", "plow==1.0", "rake==1.0", "plow==2.0"},
-		"b.lock": {"palletjack==2.2.0", "plow==not a version"},
+		"a.lock": {"pyarrow==16.0.0", "palletjack==2.2.0", "plow==1.0.0", "rake==1.0", "plow==2.0"},
+		"b.lock": {"palletjack==2.2", "palletjack===2.2.0.0", "plow==not a version"},
 	}}
 	want := map[pinnedRelease][]string{
 		{ID: packages.ID{Name: "palletjack", Version: "2.2.0"}}:     {"a.lock", "b.lock"},
@@ -132,6 +132,11 @@ func TestPinners(t *testing.T) {
 	}
 	if got := p.of(&u); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+	for pin, want := range map[string]bool{"plow==1": true, "plow==1.1": false, "rake==1.0": true} {
+		if got := uses(&u, &store.Notice{Pin: pin}); got != want {
+			t.Errorf("%s: %v, want %v", pin, got, want)
+		}
 	}
 	u.Repository = 7
 	if got := p.of(&u); len(got) != 1 {
