@@ -395,6 +395,62 @@ func TestJudgeWhatNothingIsKnownToLoad(t *testing.T) {
 	}
 }
 
+// texts is a source that has the Python sources of its releases.
+type texts struct {
+	source
+	files map[string]string
+}
+
+func (s texts) Texts(
+	_ context.Context, r *packages.Release, _ packages.Target, top string, _ []string,
+) (packages.Sources, error) {
+	out := packages.Sources{Texts: map[string]string{}}
+	for at, text := range s.files {
+		if strings.HasPrefix(at, r.Name+" "+top+"/") {
+			out.Texts[strings.TrimPrefix(at, r.Name+" ")] = text
+		}
+	}
+	return out, nil
+}
+
+// TestJudgeALibraryThatMoves has a module in the folder of gear that searches a folder there, from
+// which the new gear moves the library to another package. What gear imports before decides; if gear
+// is a file, its sources are not known.
+func TestJudgeALibraryThatMoves(t *testing.T) {
+	const library = "elf x86_64\nsoname libgear.so.1\nneeded libc.so.6\n"
+	s := &store{t: t, wheels: map[string]analyzer.Input{
+		"mill==2.0": wheel(t, "mill", "2.0", []string{"gear"}, map[string]string{
+			"gear/mill.so": "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\nrunpath $ORIGIN/lib\n" +
+				"export PyInit_mill\n",
+		}),
+		"gear==1.0": wheel(t, "gear", "1.0", nil, map[string]string{"gear/lib/libgear.so.1": library}),
+		"gear==2.0": wheel(t, "gear", "2.0", []string{"wheels"}, map[string]string{
+			"gear/cog.so": "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\nrunpath $ORIGIN/new\n" +
+				"export PyInit_cog\n",
+		}),
+		"wheels==1.0": wheel(t, "wheels", "1.0", nil, map[string]string{
+			"gear/new/libgear.so.1": library}),
+	}}
+	for _, c := range []struct {
+		init    string
+		indexed bool
+		want    Verdict
+	}{
+		{"version = 2\n", true, Breaks}, {"from . import cog\n", true, Works},
+		{"version = 2\n", false, Undecided},
+	} {
+		q := question(s)
+		q.Source = texts{source{s}, map[string]string{"gear gear/__init__.py": c.init}}
+		q.Old, _ = s.Release(t.Context(), packages.ID{Name: "gear", Version: "1.0"})
+		q.New, _ = s.Release(t.Context(), packages.ID{Name: "gear", Version: "2.0"})
+		q.Old.Indexed, q.New.Indexed = c.indexed, c.indexed
+		d, _ := s.Dependent(t.Context(), packages.ID{Name: "mill", Version: "2.0"})
+		if e, err := q.Judge(t.Context(), d); err != nil || e.Verdict != c.want {
+			t.Errorf("%q: %+v, %v; want %s", c.init, e, err, c.want)
+		}
+	}
+}
+
 // TestJudgeWhatIsNotImported has a package of which one module finds no library of a third package,
 // and another one imports what the release lacks. If the package imports the first one in any case,
 // it works with no release.

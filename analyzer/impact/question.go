@@ -186,14 +186,14 @@ func (c *comparison) judge(ctx context.Context, e *Entry) error {
 // one.
 func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unread string) error {
 	var before lacking
-	if c.Old != nil && len(after.own) > 0 {
+	if c.Old != nil && (len(after.own) > 0 || len(c.moved(lacking{}, after)) > 0) {
 		var err error
 		if before, _, err = c.check(ctx, c.Old); err != nil {
 			return err
 		}
 	}
 	broken, unsure := c.broken(before, after)
-	worse := c.worse(before, after)
+	worse, moved := c.worse(before, after), c.moved(before, after)
 	switch {
 	case len(broken) > 0:
 		c.breaks(e, broken)
@@ -215,6 +215,9 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 			}
 			e.Reason = fmt.Sprintf("it does not load with %s either: %s", c.Old, f.Message)
 		}
+	case len(moved) > 0:
+		e.Verdict, e.Object = Undecided, moved[0].Object
+		e.Reason = fmt.Sprintf("whether it loads with %s is not decided: %s", c.New, moved[0].Message)
 	case unread != "":
 		e.Verdict, e.Reason = Undecided, unread
 	default:
@@ -258,7 +261,7 @@ func (c *comparison) check(ctx context.Context, r *Release) (_ lacking, unread s
 	}
 	for _, f := range report.Findings {
 		switch {
-		case f.Unreached && f.Severity == analyzer.Warning:
+		case f.Unreached:
 			out.unreached[f.Object] = append(out.unreached[f.Object], f)
 		case !c.prevents(f):
 		case !f.OtherPackage:
@@ -356,7 +359,8 @@ func (c *comparison) broken(before, after lacking) (out, unsure []analyzer.Findi
 				continue
 			}
 			at := slices.IndexFunc(before.unreached[object], func(b analyzer.Finding) bool {
-				return f.Symbol == "" && f.Version == "" && b.Library == f.Library
+				return b.Severity == analyzer.Warning && b.Library == f.Library &&
+					f.Symbol == "" && f.Version == ""
 			})
 			if at < 0 {
 				out = append(out, f)
@@ -371,6 +375,25 @@ func (c *comparison) broken(before, after lacking) (out, unsure []analyzer.Findi
 		})
 	}
 	return out, unsure
+}
+
+// moved returns the findings with the new release about libraries of the old one to which no search
+// path leads any more, and of which it is not decided that something has loaded them.
+func (c *comparison) moved(before, after lacking) (out []analyzer.Finding) {
+	if c.Old == nil {
+		return nil
+	}
+	for _, object := range slices.Sorted(maps.Keys(after.unreached)) {
+		for _, f := range after.unreached[object] {
+			same := func(b analyzer.Finding) bool { return b.Library == f.Library }
+			if c.Old.named(f.Library) && !c.fails(before, object) && !before.held(object, f) &&
+				!slices.ContainsFunc(before.unreached[object], same) &&
+				!slices.ContainsFunc(before.own[object], same) {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
 }
 
 // blames reports whether a finding is about what the release had or is.

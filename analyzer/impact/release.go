@@ -26,6 +26,9 @@ type Release struct {
 	// ABI are its public libraries, with types if there is debug information; nil if the release was
 	// not read from a file.
 	ABI []*abi.Library
+	// Indexed is set for a release of the source of the question, which has its Python sources. Those
+	// of a file are not kept.
+	Indexed bool
 	// files are the libraries of a file that is no wheel, by file name and SONAME. The loader finds
 	// them before others of these names. It is nil for a wheel, and for a release of an index.
 	files map[string]*elfobj.Object
@@ -191,6 +194,7 @@ func Compare(old, new *Release) (_ Removed, unread []string) {
 type overlay struct {
 	packages.Source
 	release *packages.Release
+	indexed bool // Source has it too
 }
 
 // Versions implements packages.Source.
@@ -211,6 +215,17 @@ func (b overlay) Release(
 	return b.Source.Release(ctx, name, version, on)
 }
 
+// Texts implements packages.Texts.
+func (b overlay) Texts(
+	ctx context.Context, r *packages.Release, on packages.Target, top string, files []string,
+) (packages.Sources, error) {
+	source, ok := b.Source.(packages.Texts)
+	if !ok || !b.indexed && r.Name == b.release.Name {
+		return packages.Sources{}, fmt.Errorf("sources of %s: %w", r.ID(), packages.ErrUnavailable)
+	}
+	return source.Texts(ctx, r, on, top, files)
+}
+
 // readerOverlay is overlay for a source that reads libraries on request.
 type readerOverlay struct {
 	overlay
@@ -229,7 +244,7 @@ func (b readerOverlay) Read(
 
 // source returns a source with the packages of another one, and of its own only the release.
 func (r *Release) source(of packages.Source) packages.Source {
-	b := overlay{of, r.Contents}
+	b := overlay{of, r.Contents, r.Indexed}
 	if reader, ok := of.(packages.Reader); ok {
 		return readerOverlay{b, reader}
 	}

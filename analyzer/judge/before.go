@@ -105,7 +105,7 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 	if s.starts == nil {
 		s.read()
 	}
-	if p.Facts.Loads == nil || len(p.Facts.Program) == 0 && p.Facts.Sources {
+	if p.Facts.Sources && (p.Facts.Loads == nil || len(p.Facts.Program) == 0) {
 		return Before{Undecided: "the Python sources of the wheel were not read"}
 	}
 	for {
@@ -115,6 +115,20 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 			return out
 		}
 	}
+}
+
+// OfOther reports whether a module of an artifact without Python sources is in the folder of another
+// package, which Python imports before: PyQt5/QtChart.abi3.so in that of PyQt5.
+func (p *Pass) OfOther(module *View) bool {
+	s := p.sources
+	if s.starts == nil {
+		s.read()
+	}
+	name := facts.ModuleName(module.Path)
+	return topOf(name) != name && (s.program.Has(topOf(name)) ||
+		slices.ContainsFunc(s.providing(topOf(name)), func(r *packages.Release) bool {
+			return r.Name != project(p.Facts)
+		}))
 }
 
 // runsOf returns what happens in each way to import a module, or before the sources load an object

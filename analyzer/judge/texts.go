@@ -83,12 +83,12 @@ func topOf(module string) string {
 }
 
 // readTexts requests the Python sources of packages that are imported in some runs and of which it
-// is not known whether that loads a library. It returns false if there is nothing new. In an
-// environment the sources of all wheels that are read are known already. Of a package with many
-// sources, it requests those that are imported first, because one of them may load the library.
+// is not known whether that loads a library. It returns false if there is nothing new. The sources
+// of wheels that were read are known already. Of a package with many sources, it requests those
+// that are imported first, because one of them may load the library.
 func (s *sources) readTexts(runs []startup.Run, l *dynlink.Library) (more bool) {
 	source, ok := s.session.judge.options.Source.(packages.Texts)
-	if !ok || s.session.judge.environment != nil {
+	if !ok {
 		return false
 	}
 	var certain, perhaps []string

@@ -54,8 +54,9 @@ before.
 On macOS it is a warning: no run path (LC_RPATH) leads to a library that a required package
 installs, and the sources that may load it before are not read.
 
-Not detected: modules of wheels without any Python source, which a program imports itself, and what
-runs before the package is imported, such as an earlier import of another package.`,
+Not detected: modules of wheels without any Python source, which a program imports itself, unless
+they are in the folder of another package (PyQt5/QtChart.abi3.so), which Python imports before; and
+what runs before the package is imported, such as an earlier import of another package.`,
 	Cause: cause.Rule{
 		Kind: cause.UnreachableDependency, Loader: cause.ReportsLibrary,
 		Warns: "it works where something has loaded the library before",
@@ -74,7 +75,7 @@ func checkDependencyReachable(p *analyzer.Pass) {
 		checkCondaReachable(p)
 		return
 	}
-	if p.Facts.Kind != analyzer.KindWheel || !p.Facts.Sources {
+	if p.Facts.Kind != analyzer.KindWheel {
 		return
 	}
 	own := map[*dynlink.Library]*analyzer.View{}
@@ -84,6 +85,9 @@ func checkDependencyReachable(p *analyzer.Pass) {
 	reported := map[[2]string]bool{}
 	check := func(v *analyzer.View, loaded bool) {
 		module := imported(v)
+		if !p.Facts.Sources && !(module && p.OfOther(v)) {
+			return // a program loads it, and may load anything before
+		}
 		if module && !loaded {
 			return // an import loads every module
 		}

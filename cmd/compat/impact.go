@@ -257,7 +257,11 @@ func (r *releases) published(
 	w, err := bytes.Open(ctx, id.Name, id.Version, r.on, maxWholeRelease)
 	if err == nil && w.ReaderAt != nil {
 		r.opened = append(r.opened, w)
-		return impact.Read(ctx, w.Input(), o)
+		out, err := impact.Read(ctx, w.Input(), o)
+		if out != nil {
+			out.Indexed = true
+		}
+		return out, err
 	}
 	c, err := r.from.Source.Release(ctx, id.Name, id.Version, r.on)
 	if err == nil {
@@ -270,7 +274,9 @@ func (r *releases) published(
 		return nil, fmt.Errorf("%s has no wheel for Python %s on %s %s %s; name another --python or "+
 			"--platform", id, r.on.Python, r.on.Libc, r.on.LibcVersion, r.on.Arch)
 	}
-	return &impact.Release{Name: id.Name, Version: id.Version, Contents: c}, nil
+	return &impact.Release{
+		Name: id.Name, Version: id.Version, Contents: c, Indexed: true,
+	}, nil
 }
 
 // before returns the release that new is compared with: the one that is named, else the final

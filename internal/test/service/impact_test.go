@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,38 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// users are the repositories of TestImpactOnManyRepositories.
-const users = 500
+// users are the repositories of TestImpactOnManyRepositories, and maxHeap the MB that its check may
+// add to the heap of the process. It was 19 when it was written.
+const users, maxHeap = 500, 100
+
+// heap samples the heap of the process until the returned function is called, which returns by how
+// many bytes it was at most larger than at the beginning. It includes what is not collected yet.
+func heap() (grown func() uint64) {
+	read := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	runtime.GC()
+	begin := read()
+	most, done, stopped := begin, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			most = max(most, read())
+			select {
+			case <-done:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	return func() uint64 {
+		close(done)
+		<-stopped
+		return most - begin
+	}
+}
 
 // TestImpactOnManyRepositories checks a build that 500 repositories of the installation use, of which
 // every tenth breaks, and so does what the next one pins. GitHub lists 100 repositories in a call.
@@ -69,12 +100,18 @@ func TestImpactOnManyRepositories(t *testing.T) {
 		})
 		s.idle()
 		before := len(s.gh.Calls())
+		grown := heap()
 		began := time.Now()
 		s.finish(p, artifactOf(cases.Gear("2.0", "stop")))
 		k := s.concluded(p.HeadSHA)
 		s.idle()
+		took := time.Since(began)
 		calls, news, told := counted(s.gh.Calls()[before:])
-		t.Logf("%d calls, %d with new data, %s", calls, news, time.Since(began))
+		most := grown() >> 20
+		t.Logf("%d calls, %d with new data, %s, %d MB of heap", calls, news, took, most)
+		if most > maxHeap {
+			t.Errorf("the check needs %d MB of heap, at most %d are expected", most, maxHeap)
+		}
 		return k, told
 	}
 	k, told := check()
