@@ -117,8 +117,8 @@ func (p *Pass) LoadedBefore(module *View, l *dynlink.Library) Before {
 	}
 }
 
-// OfOther reports whether a module of an artifact without Python sources is in the folder of another
-// package, which Python imports before: PyQt5/QtChart.abi3.so in that of PyQt5.
+// OfOther reports whether a module of an artifact without Python sources is in the folder of
+// another package, which Python imports before: PyQt5/QtChart.abi3.so in that of PyQt5.
 func (p *Pass) OfOther(module *View) bool {
 	s := p.sources
 	if s.starts == nil {
