@@ -339,16 +339,37 @@ func (t *Text) packageTask() Task {
 // and both: "numpy 1.23.2 to 1.26.4, but it also allows 2.0.0 and later, which fail". It is "" if
 // they are not known.
 func (t *Text) works() string {
-	r := t.First().Range
-	if r == nil || t.onlyVersions() != "" {
+	first := t.First().Range
+	if first == nil || t.onlyVersions() != "" {
 		return ""
 	}
+	r := t.widest(first.Package)
 	works, fails := r.Lowest+" to "+r.Before, r.First+" and later"
 	if r.Fails == packages.Lowest {
 		works, fails = r.First+" to "+r.Highest, r.Before+" and earlier"
 	}
 	return fmt.Sprintf("%s %s, but its requirement %s also allows %s, with which it fails",
 		r.Package, works, r.Requirement, fails)
+}
+
+// widest returns the range of a finding with the most versions of a package that fail, at the end at
+// which the first finding with a range fails: each symbol may be in other versions. It is nil if no
+// finding has one.
+func (t *Text) widest(pkg string) (widest *result.Range) {
+	version := func(s string) pkgmeta.Version {
+		v, _ := pkgmeta.ParseVersion(s) // it was parsed to find the range
+		return v
+	}
+	for _, f := range t.all {
+		switch r := f.Range; {
+		case r == nil || r.Package != pkg || widest != nil && r.Fails != widest.Fails:
+		case widest == nil,
+			r.Fails == packages.Highest && version(r.First).Compare(version(widest.First)) < 0,
+			r.Fails == packages.Lowest && version(r.Before).Compare(version(widest.Before)) > 0:
+			widest = r
+		}
+	}
+	return widest
 }
 
 // today says which version of a dependency a fresh install takes if the artifact fails with the
@@ -402,13 +423,11 @@ func (t *Text) working() string {
 // release returns the package with the version that was checked, or with the versions that
 // fail. many is set if there are several.
 func (t *Text) release() (name string, many bool) {
-	for _, f := range t.all {
-		if r := f.Range; r != nil && r.Package == t.subject {
-			if r.Fails == packages.Highest {
-				return r.Package + " " + r.First + " and later", true
-			}
-			return r.Package + " " + r.Before + " and earlier", true
+	if r := t.widest(t.subject); r != nil {
+		if r.Fails == packages.Highest {
+			return r.Package + " " + r.First + " and later", true
 		}
+		return r.Package + " " + r.Before + " and earlier", true
 	}
 	switch versions := t.versions(t.subject); len(versions) {
 	case 1:

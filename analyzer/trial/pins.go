@@ -29,7 +29,7 @@ func (t *Verifier) otherVersion(
 	}
 	allowed := t.session.Admitted(name, listed)
 	for i := range ends {
-		ends[i].all = append(ends[i].all, t.fitting(name)...)
+		ends[i].all = slices.Concat(ends[i].all, t.fitting(name), outsideRanges(xs, name, ends[i].from))
 	}
 	l, spans := helpful(allowed, ends)
 	every, helping := l, spans
@@ -109,6 +109,35 @@ func (t *Verifier) otherVersion(
 		return []fix.Fix{uncovers()}, nil
 	}
 	return nil, nil
+}
+
+// outsideRanges returns a condition for each range of versions of a package, around one that fails,
+// in which one of some findings occurs. Without a range, of versions that were not read it is not
+// known whether they have all symbols.
+func outsideRanges(xs []judge.Found, name, failing string) (out []func(version string) bool) {
+	for _, x := range xs {
+		r := x.Range
+		if r == nil || r.Package != name {
+			continue
+		}
+		from, to := r.First, r.Highest
+		if r.Fails == packages.Lowest {
+			from, to = r.Lowest, r.Before
+		}
+		first, errFirst := pkgmeta.ParseVersion(from)
+		last, errLast := pkgmeta.ParseVersion(to)
+		if errFirst != nil || errLast != nil {
+			continue
+		}
+		outside := func(version string) bool {
+			v, err := pkgmeta.ParseVersion(version)
+			return err != nil || v.Compare(first) < 0 || v.Compare(last) > 0
+		}
+		if !outside(failing) {
+			out = append(out, outside)
+		}
+	}
+	return out
 }
 
 // widen makes a fix that works with a part of a span work with as much of the span as it does: the

@@ -75,10 +75,12 @@ func (t *Verifier) fixEach(fresh []judge.Found, sets []*packages.Set) error {
 	if err := t.asRequired(fresh, sets); err != nil {
 		return err
 	}
-	if err := t.candidates(fresh); err != nil {
+	most := t.most
+	if err := t.ranges(sets, fresh); err != nil { // the search for other versions uses them
 		return err
 	}
-	if err := t.ranges(sets, fresh); err != nil {
+	t.most = len(t.known) + most
+	if err := t.candidates(fresh); err != nil {
 		return err
 	}
 	if err := t.importOrder(fresh); err != nil {
