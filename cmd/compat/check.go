@@ -295,6 +295,7 @@ func checkPaths(
 	}
 	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
 	r.Plan.Save = in.saved(r)
+	r.PullRequest = inPullRequest(env)
 	r.Decide(failOn)
 	if f.strict && r.Outcome == analyzer.OutcomePass && slices.ContainsFunc(r.Artifacts,
 		func(a analyzer.Artifact) bool { return a.Objects == 0 }) {
@@ -324,6 +325,18 @@ func checkPaths(
 	}
 	cached.store(ctx, printed.Bytes(), 0)
 	return nil
+}
+
+// inPullRequest reports whether a command runs in CI for a pull request, by the variables of GitHub
+// (also Gitea and Forgejo), GitLab, Azure Pipelines and Jenkins.
+func inPullRequest(env environment) bool {
+	get := func(name string) string {
+		value, _ := env.Getenv(name)
+		return value
+	}
+	return strings.HasPrefix(get("GITHUB_EVENT_NAME"), "pull_request") ||
+		get("CI_MERGE_REQUEST_IID") != "" || get("BUILD_REASON") == "PullRequest" ||
+		get("CHANGE_ID") != ""
 }
 
 // pure reports whether nothing was checked because there are only wheels without a binary.

@@ -90,6 +90,7 @@ func newResult(
 			f.strict,
 			colored(env, env.Out),
 			columns(env.Out),
+			inPullRequest(env),
 		},
 	)
 	return result{cache, string(key), life}, err
