@@ -77,7 +77,7 @@ Python, and suffixes of interpreters other than CPython and PyPy.`,
 		"PEP 425",
 	},
 	Cause: cause.Rule{
-		Kind:  cause.Build("change how it is built").AboutTags(),
+		Kind:  cause.Build("make its modules fit the Python of its tags").AboutTags(),
 		Warns: "the package may work without this file",
 	},
 	Check:   checkExtensionSuffix,

@@ -35,7 +35,7 @@ func newBisectCommand(env environment) *cobra.Command {
 of compat check, and exported symbols, libraries and types that are gone or changed. PATH are the
 builds in between, files and folders: wheels of one project in the order of their versions, others
 in the order given, those of a folder by name. Without PATH, they are the final releases between two
-pypi:NAME==VERSION. Half of the remaining builds are left out after each check.
+pypi:NAME==VERSION. Each check halves the number of builds that remain.
 
 Exit code: 0 found, 2 could not check or wrong usage.`,
 		Example: `  compat bisect --good old/libfoo-1.2-*.whl --bad dist/libfoo-1.9-*.whl builds/

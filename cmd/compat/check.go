@@ -98,8 +98,8 @@ Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		false,
 		"also check what a linker reports when a program links each library",
 	)
-	flags.BoolVar(&f.wholeRanges, "whole-ranges", false, "what fails only with the oldest versions "+
-		"that the requirements allow is an error, as in a pull request")
+	flags.BoolVar(&f.wholeRanges, "whole-ranges", false, "report what fails only with the oldest "+
+		"versions that the requirements allow as an error, not as a warning, as in a pull request")
 	flags.StringVar(
 		&f.config,
 		"config",

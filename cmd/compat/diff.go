@@ -56,16 +56,17 @@ Libraries of packages are paired by path, SONAME, name and build ID. Copies of a
 names are compared once.
 
 Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
-information (DWARF, in the library or in a separate debug file next to it), also the types that
-exported functions and variables use; of types that a source file of the library defines, not a
-header, only values count, not what pointers point to, as programs may not see them. --headers
-decides what programs see. With --old-headers and --new-headers, a compiler (GCC or Clang) reads the
-public headers: libraries without debug information get the types that the headers declare, and what
-programs compile into their own code is compared too: macros, inline functions and default
-arguments. With --app and without OLD, the debug information of the program has the
-types that it was built with: they are compared with those of NEW. The first lines of the output
-name the evidence, and what programs can see and was not compared. "no ABI change" is said only if
-nothing is left.
+information (DWARF, in the library or in a separate debug file next to it), the types that exported
+functions and variables use are compared too. A type that is defined in a source file of the library
+and not in a header is compared only where it is passed by value, because programs may not see what
+is behind a pointer; --headers says which types they see. With --old-headers and --new-headers, a
+compiler (GCC or Clang) reads the public headers. Libraries without debug information then get the
+types that the headers declare, and what programs compile into their own code is compared too:
+macros, inline functions and default arguments. With --app and without OLD, the types of which the
+program has debug information are compared with those of NEW.
+
+The first lines of the output say what was compared, and which visible parts were not. "no ABI
+change" is printed only if all of them were.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,

@@ -68,9 +68,9 @@ func newEnvCommand(env environment) *cobra.Command {
 		Short: "Check whether pinned packages work together, from a lock file alone",
 		Long: `Check whether the native code of pinned packages loads together. compat looks up the
 wheels that pip would install in the package index, and downloads only the parts that a loader
-reads. A package that a requirements file does not name, but that another one requires, is checked
-in the version that pip would add; if the file has hashes, pip adds none. Nothing is installed and
-nothing is run.
+reads. If a requirements file leaves out a package that another one requires, compat checks the
+version that pip would install; if the file has hashes, pip installs no others. Nothing is installed
+and nothing is run.
 
 Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usage.`,
 		Example: `  compat env --lock uv.lock

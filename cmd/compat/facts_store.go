@@ -45,8 +45,8 @@ func openFacts(env environment, named string) (*factstore.Store, error) {
 // factsFlag adds the flag for the facts store.
 func factsFlag(flags *pflag.FlagSet, f *checkFlags) {
 	flags.StringVar(&f.facts, "facts", "",
-		"folder or address of a store with facts about wheels, which are then not downloaded "+
-			"(default: COMPAT_FACTS); COMPAT_FACTS_KEY is the key that signs its entries")
+		"folder or address of a facts store, so that the wheels in it need not be downloaded "+
+			"(default: COMPAT_FACTS); COMPAT_FACTS_KEY is the public key of its entries")
 }
 
 // addFacts are the flags of `compat facts add`.
@@ -63,10 +63,10 @@ func newFactsAddCommand(env environment) *cobra.Command {
 		Short: "Add facts about wheels to a facts store",
 		Long: `Read wheels and add their facts to a facts store, so that 'compat env' and 'compat check'
 need not read them. Wheels of the package index are downloaded whole and compared with the digest of
-the index; without a version it is the newest. A wheel whose facts are in the store is not read
+the index; without a version, the newest is read. A wheel whose facts are in the store is not read
 again, and one without native code is left out.
 
-Exit code: 0 the store has facts of all wheels with native code, 2 of some it has not.`,
+Exit code: 0 the store has facts of all wheels with native code, 2 some are missing.`,
 		Example: `  compat facts add --to facts/ --key facts.pem -r requirements.txt --platform debian12
   compat facts add --to facts/ --key facts.pem --python 3.12 pypi:torch==2.7.0
   compat facts add --to facts/ dist/*.whl`,

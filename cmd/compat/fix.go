@@ -38,9 +38,9 @@ func newFixCommand(env environment) *cobra.Command {
 		Use:   "fix [flags] PATH...",
 		Short: "Apply the fixes that check and env print to wheels and to files that pin packages",
 		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it
-only if the findings are gone and no new ones appeared. If a fix for an error is found only in the
-copy, it is applied too, in at most two more rounds. PATH is as for "compat check"; standard input
-and releases in the package index can only be given with --dry-run.
+only if the findings are gone and no new ones appeared. If the copy has an error that was hidden
+before, its fix is applied too, in at most two more rounds. PATH is as for "compat check"; standard
+input and releases in the package index can only be given with --dry-run.
 
 compat changes the tags of a wheel (in its name and in WHEEL), RECORD, the requirements in METADATA,
 and in libraries and programs for Linux the RUNPATH, DT_NEEDED entries, the flag for an executable
@@ -51,17 +51,17 @@ delvewheel, if it is installed, and uses the result if it has no new findings: i
 of the system on which it runs, so run compat fix in the image in which the wheel is built. What
 needs a new build is listed.
 
-Of a requirements file, with the files that it includes and the .in file or pyproject.toml next to
-it that it was compiled from, an environment.yml, a pylock.toml or a pyproject.toml, compat changes
-the versions of packages and nothing else: comments, spaces and the ends of lines stay. A symbolic
-link stays one, and the file that it leads to is changed. The environment is checked as by "compat
-env", and again with the changes. The files are changed in their place, unless --write names a
-folder; --dry-run prints a patch. For a lock file that only its tool can write (uv.lock,
-poetry.lock) the command of the tool is printed.
+In files that pin packages, compat changes the versions and nothing else: comments, spaces and line
+ends stay. These are a requirements file, with the files that it includes and the .in file or
+pyproject.toml next to it that it was compiled from, an environment.yml, a pylock.toml and a
+pyproject.toml. A symbolic link stays one, and the file that it leads to is changed. The environment
+is checked as by "compat env", and again with the changes. The files are changed in place, unless
+--write names a folder; --dry-run prints a patch. For a lock file that only its tool can write
+(uv.lock, poetry.lock), the command of the tool is printed.
 
 Exit code: 0 no error and no warning is left, 1 something is left (what works is written), 2 a wheel
-could not be checked. With --only, only these causes count, and one that was removed only in part
-counts as left, unless --partly is given. Of files that pin packages, warnings do not count.`,
+could not be checked. With --only, the exit code is about these causes; one of which a part is left
+counts as left, unless --partly is given. For files that pin packages, only errors count.`,
 		Example: `  compat fix dist/*.whl
   compat fix --write repaired dist/*.whl
   compat fix --in-place --only built-too-new dist/*.whl
@@ -81,16 +81,17 @@ counts as left, unless --partly is given. Of files that pin packages, warnings d
 	flags := c.Flags()
 	settingFlags(flags, &f.checkFlags)
 	flags.StringVar(&f.write, "write", "",
-		"write the changed files to this folder (default: for wheels "+fix.Fixed+")")
+		"write the changed files to this folder (default, for wheels: "+fix.Fixed+")")
 	flags.BoolVar(&f.inPlace, "in-place", false,
 		"replace the given files (default for files that pin packages)")
 	flags.StringVar(&f.python, "python", "",
 		"version of the interpreter, for files that pin packages (default: as for compat env)")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and write nothing")
 	flags.StringSliceVar(&f.only, "only", nil,
-		"apply only the fixes of these causes (their ids in the JSON of check, separated by commas)")
+		"apply only the fixes of these causes: their ids in the JSON, which the report names too "+
+			"if it limits a command; separated by commas")
 	flags.BoolVar(&f.partly, "partly", false,
-		"with --only, exit with 0 although something of these causes is left, if it is less than before")
+		"with --only, also exit with 0 if a part of these causes is left")
 	c.MarkFlagsMutuallyExclusive("write", "in-place", "dry-run")
 	return c
 }
