@@ -113,6 +113,27 @@ func (s Spec) Pin() (v Version, ok bool) {
 	return Version{}, false
 }
 
+// WithFloor returns the specifier with the clauses of another one that exclude older versions or
+// single ones (>=, > and !=), as text. If it excludes older versions itself, nothing is added: the
+// versions may contradict each other.
+func (s Spec) WithFloor(other Spec) string {
+	floor := func(c clause) bool { return c.op != "!=" && c.op != "<" && c.op != "<=" }
+	if slices.ContainsFunc(s.clauses, floor) {
+		return s.text
+	}
+	var kept []string
+	for _, c := range other.clauses {
+		if c.op == ">=" || c.op == ">" || c.op == "!=" {
+			text := c.op + c.version.String()
+			if c.prefix {
+				text += ".*"
+			}
+			kept = append(kept, text)
+		}
+	}
+	return strings.Join(append(kept, s.text), ",")
+}
+
 func (c clause) namesPreRelease() bool {
 	return c.op != "!=" && !c.prefix &&
 		c.version.IsPreRelease()

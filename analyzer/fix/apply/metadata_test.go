@@ -40,7 +40,7 @@ func TestRequire(t *testing.T) {
 // fields.
 func TestRequireAfterBlankLine(t *testing.T) {
 	const before = "Name: tool\nLicense: a\n        \n        b\nRequires-Dist: numpy (>=1.9.0)\n\ntext\n"
-	const want = "Name: tool\nLicense: a\n        \n        b\nRequires-Dist: numpy<2\n\ntext\n"
+	const want = "Name: tool\nLicense: a\n        \n        b\nRequires-Dist: numpy>=1.9.0,<2\n\ntext\n"
 	got, err := require([]byte(before), []string{"numpy<2"})
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s", err, got)
