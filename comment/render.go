@@ -171,7 +171,7 @@ func details(in Input, v view) string {
 		blocks = append(blocks, "This command applies the fixes that change the artifacts:\n\n"+
 			mdsafe.Fence("", mdsafe.Lines(strings.Join(lines, "\n"))))
 	}
-	legend := "\n" + causetext.Key + " [How to read a report](" + causetext.ReadURL + ").\n"
+	legend := "\n" + causetext.KeyOf(v.report) + " [How to read a report](" + causetext.ReadURL + ").\n"
 	return mdsafe.Join(blocks, maxOutput-len(legend),
 		func(left int) string { return leftOut(in, left) }) + legend
 }
@@ -201,6 +201,9 @@ func lead(in Input, v view) string {
 			v.count(v.fresh)))
 	case len(v.fresh) > 0:
 		parts = append(parts, fmt.Sprintf("**%s**%s.", v.count(v.fresh), newer(in)))
+		if in.Report.PullRequest {
+			parts = append(parts, merging(in, v))
+		}
 		if ship := causetext.Ship(in.Report); ship != "" {
 			parts = append(parts, mdsafe.Prose(ship))
 		}
@@ -247,6 +250,15 @@ func lead(in Input, v view) string {
 		parts = append(parts, analyzer.Count(len(v.accepted), "accepted finding")+".")
 	}
 	return strings.Join(parts, " ")
+}
+
+// merging says whether a pull request with new causes may be merged, as far as they are concerned.
+func merging(in Input, v view) string {
+	switch conclude(in, v) {
+	case "success", "neutral":
+		return "They do not fail this check, so it may be merged, but is better corrected."
+	}
+	return "Do not merge it like this."
 }
 
 // asked says which versions the configuration adds to the environment; nil if none. Without it, the

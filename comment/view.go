@@ -86,14 +86,29 @@ func (v view) headline(i int) string {
 func (v view) line(i int) string {
 	c := v.cause(i)
 	known := causetext.Names(v.report, c)
-	s := "**" + string(c.Severity) + "** " + mdsafe.Prose(c.Title, known...) + ". " +
+	s := "**" + string(c.Severity) + "** "
+	if v.report.PullRequest && len(v.report.Artifacts) > 1 {
+		s += causetext.In(v.report, c, func(a string) string { return mdsafe.Code(path.Base(a), maxShown) }) +
+			": "
+	}
+	s += mdsafe.Prose(c.Title, known...) + ". " +
 		mdsafe.Prose(causetext.Task(v.report, c), known...)
 	if len(c.Fixes) == 0 {
 		return s + " " + causetext.NoFix
 	}
 	x := c.Fixes[0]
 	return s + " **Fix** (" + v.by(i) + causetext.FixState(c, x) + "): " +
-		mdsafe.Prose(x.Title.String(), known...) + v.inline(i) + v.alternative(i)
+		mdsafe.Prose(x.Title.String(), known...) + v.inline(i) + v.costs(i) + v.alternative(i)
+}
+
+// costs returns what the first fix of a cause costs, to follow its command; "" if nothing is known.
+func (v view) costs(i int) string {
+	c := v.cause(i)
+	x := c.Fixes[0]
+	if !v.report.PullRequest || len(x.Cost) == 0 {
+		return ""
+	}
+	return ". Costs: " + mdsafe.Prose(strings.Join(x.Cost, "; "), causetext.Names(v.report, c)...)
 }
 
 // alternative returns the best alternative to the first fix of a cause, without the command of a
@@ -106,15 +121,11 @@ func (v view) alternative(i int) string {
 	x := c.Fixes[1]
 	s := ". **Or** (" + causetext.FixState(c, x) + "): " +
 		mdsafe.Prose(x.Title.String(), causetext.Names(v.report, c)...)
-	if len(x.Command) > maxSetting {
+	if strings.Contains(string(x.Command), ".whl") { // of a tool, not a setting or a flag
 		return s
 	}
 	return s + inlineCommand(x)
 }
-
-// maxSetting is the length of the longest setting or flag that is shown of an alternative, which
-// the commands of tools exceed.
-const maxSetting = 60
 
 // by says which command before the causes makes the first fix of a cause: "command 1, "; "" if none
 // does.

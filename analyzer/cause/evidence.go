@@ -66,6 +66,9 @@ func evidence(g *group) []result.Evidence {
 	out := make([]result.Evidence, 0, min(len(rows), shownRows))
 	for _, r := range rows[:min(len(rows), shownRows)] {
 		e := result.Evidence{Version: r.version, Library: r.library, Symbols: []string{}}
+		if e.Version != "" && ofMacOS(g.all[0]) {
+			e.Version = macOS + e.Version // a number alone says nothing
+		}
 		for _, s := range r.symbols.list[:min(len(r.symbols.list), shownSymbols)] {
 			// overloads have the same short name
 			if name := Short(s, r.demangled[s]); !slices.Contains(e.Symbols, name) {
@@ -83,6 +86,9 @@ func evidence(g *group) []result.Evidence {
 	return out
 }
 
+// macOS precedes the release of macOS in a row.
+const macOS = "macOS "
+
 // namedFirst moves the rows with symbol versions that texts name to the front, in that order.
 func namedFirst(rows []result.Evidence, texts ...string) {
 	words := strings.FieldsFunc(strings.Join(texts, " "), func(c rune) bool {
@@ -90,7 +96,8 @@ func namedFirst(rows []result.Evidence, texts ...string) {
 	})
 	place := func(e result.Evidence) int {
 		i := slices.IndexFunc(words, func(w string) bool {
-			return w == e.Version || "GLIBC_"+w == e.Version // "needs glibc 2.34 or later"
+			// "needs glibc 2.34 or later", "needs macOS 14.0"
+			return w == e.Version || "GLIBC_"+w == e.Version || macOS+w == e.Version
 		})
 		if i < 0 {
 			return len(words)

@@ -60,7 +60,7 @@ func nextBuild(x fix.Fix, requires string) string {
 		return next + "set these tags there too" + raised(x.Retags[0].To, requires) + "."
 	}
 	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
-		return next + "change the sources too."
+		return next + "write it there too."
 	}
 	return ""
 }

@@ -25,7 +25,7 @@ func TestNextBuild(t *testing.T) {
 		"For the next build, use auditwheel repair --plat manylinux_2_24_x86_64.": retag(
 			pkgmeta.Tag{Platform: "manylinux_2_24_x86_64"}),
 		"For the next build, set these tags there too.": retag(pkgmeta.Tag{Python: "cp310"}),
-		"For the next build, change the sources too.": {
+		"For the next build, write it there too.": {
 			Kind: fix.KindPin, Requirement: "numpy<2",
 		},
 		"": {Kind: fix.KindPatchelf}, // its cost says it
@@ -71,7 +71,7 @@ func TestNextBuilds(t *testing.T) {
 		of(result.Builder, "lib.so"),
 	}}
 	NextBuilds(r)
-	for i, want := range []string{"For the next build, change the sources too.", "", ""} {
+	for i, want := range []string{"For the next build, write it there too.", "", ""} {
 		if got := r.Causes[i].Fixes[0].NextBuild; got != want {
 			t.Errorf("cause %d: got %q, want %q", i+1, got, want)
 		}

@@ -311,7 +311,7 @@ func (t *Text) packageTitle() string {
 
 func (t *Text) packageTask() Task {
 	if !t.given() {
-		do := "limit the versions of " + t.subject + " that it requires" + t.working()
+		do := "limit the versions of " + t.subject + " that the wheel requires" + t.working()
 		if len(t.ends()) == 0 && t.First().BuiltWith == "" {
 			do = "require other versions of " + t.subject
 		}
@@ -373,13 +373,13 @@ func (t *Text) widest(pkg string) (widest *result.Range) {
 }
 
 // today says which version of a dependency a fresh install takes if the artifact fails with the
-// newest one that it allows: "pip install tool==1.0 takes numpy 2.4.6 (or newer) today,
+// newest one that it allows: "pip install tool==1.0 takes numpy 2.4.6 or newer,
 // with which it fails". It is "" if it works with the newest one.
 func (t *Text) today() string {
 	for _, f := range t.all {
 		if r := f.Range; r != nil && r.Fails == packages.Highest && t.artifact.wheel() {
 			install := "pip install " + t.artifact.own + "==" + t.artifact.Wheel.Version
-			return fmt.Sprintf("%s takes %s %s (or newer) today, with which it fails", install, r.Package,
+			return fmt.Sprintf("%s takes %s %s or newer, with which it fails", install, r.Package,
 				r.Highest)
 		}
 	}
@@ -411,13 +411,13 @@ func (t *Text) working() string {
 	ends := t.ends()
 	switch built := t.First().BuiltWith; {
 	case built != "":
-		return "; it works with " + built
+		return "; the wheel works with " + built
 	case len(ends) != 1:
 		return ""
 	case ends[packages.Highest]:
-		return "; it works with older ones"
+		return "; the wheel works with older ones"
 	}
-	return "; it works with newer ones"
+	return "; the wheel works with newer ones"
 }
 
 // release returns the package with the version that was checked, or with the versions that

@@ -20,11 +20,24 @@ import (
 )
 
 // Key explains the words of a report, under it.
-const Key = "“Tried” means that compat applied the fix to a copy and checked the copy again: it " +
-	"has neither the fixed problem nor a new one. An object is a binary file: a library, module or " +
-	"program. " +
-	"Its imports are the symbols that it needs from others; one is undecided if the library that " +
-	"should have it was not read."
+const Key = keyTried + " An object is a binary file: a library, module or program. " + keyImports
+
+// Parts of Key.
+const (
+	keyTried = "A cause is one thing that somebody has to change. “Tried” means that compat changed a " +
+		"copy of the artifact and checked the copy again: it has neither the fixed problem nor a new one."
+	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided if " +
+		"the library that should have it was not read."
+)
+
+// KeyOf is Key for the Markdown of a report, which has no counts of objects, and of imports only if
+// it is not known where many are.
+func KeyOf(r *analyzer.Report) string {
+	if r.Unsure() == "" {
+		return keyTried
+	}
+	return keyTried + " " + keyImports
+}
 
 // NoBase is said if a report was compared with nothing.
 const NoBase = "Nothing was given to compare it with, so it is not known whether a change " +
@@ -249,7 +262,7 @@ func evidenceTable(c *analyzer.Cause) string {
 		{title: "symbols", cell: func(e analyzer.Evidence) string {
 			return more(mdsafe.Codes(e.Symbols, 0, maxShown), e.MoreSymbols, "symbol")
 		}},
-		{title: "in", cell: func(e analyzer.Evidence) string {
+		{title: "file", cell: func(e analyzer.Evidence) string {
 			return more(mdsafe.Codes(e.Objects, 0, maxShown), e.MoreObjects, "file")
 		}},
 	}

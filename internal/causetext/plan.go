@@ -26,6 +26,7 @@ func PlanSentence(r *analyzer.Report) string {
 			distinct = append(distinct, numbers[x.Cause])
 		}
 	}
+	removed := slices.Sorted(slices.Values(fixed))
 	if r.Plan.Verified || len(distinct) > 1 {
 		fixed = distinct
 	}
@@ -74,7 +75,11 @@ func PlanSentence(r *analyzer.Report) string {
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
 		out = append(out, "compat tried the fix: "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
-		out = append(out, "compat tried the fix of "+ranges(fixed)+": "+without+".")
+		removes := ""
+		if len(removed) > 1 {
+			removes = ", which removes " + ranges(removed)
+		}
+		out = append(out, "compat tried the fix of "+ranges(fixed)+removes+": "+without+".")
 	}
 	if len(later) > 0 {
 		out = append(out, "Build the wheel again for "+ranges(sorted(build))+", and remove "+

@@ -93,19 +93,18 @@ func (s *Steps) RunsTitle() string {
 	built := slices.ContainsFunc(s.runs, func(r Run) bool { return r.Place == inBuilt })
 	switch {
 	case len(s.runs) == 1 && built:
-		return "What to change in the build is said for each cause below. Run this for " +
-			s.runs[0].about()
+		return "Change the build as the causes below say. Run this for " + s.runs[0].about()
 	case len(s.runs) == 1:
 		return "Run this for " + s.runs[0].about()
 	case built:
-		return "What to change in the build is said for each cause below. These commands are for what " +
-			"is already built or installed, in this order:"
+		return "Change the build as the causes below say. These commands are for what is already built " +
+			"or installed, in this order:"
 	}
 	return "Run these commands, in this order:"
 }
 
 // inBuilt is the place of a command for a wheel where the build can still be corrected.
-const inBuilt = "in a wheel that is already built"
+const inBuilt = "to correct a wheel that is already built"
 
 // About says for what one of several commands of Runs is run, by its index: "Causes 1 and 3, in the
 // wheel (tried)."; "" for a single one.
@@ -381,7 +380,7 @@ func forBuild(cause int, x analyzer.CauseFix) string {
 func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string {
 	s := string(command) + " "
 	if strings.Contains(s, writes) {
-		return sentences(w.once("The corrected wheel is written to ./"+fix.Fixed+"."),
+		return sentences(w.once("The command writes the corrected wheel to ./"+fix.Fixed+"."),
 			w.limited(s), w.repeated(s))
 	}
 	if x.Bundling != nil && x.Bundling.With != "" {

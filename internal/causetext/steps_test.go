@@ -21,7 +21,7 @@ const (
 )
 
 // written is said of the first command that writes a wheel.
-const written = "The corrected wheel is written to ./fixed."
+const written = "The command writes the corrected wheel to ./fixed."
 
 // one returns a cause with one finding and fixes.
 func one(id string, fixes ...analyzer.CauseFix) analyzer.Cause {
@@ -295,7 +295,7 @@ func TestPullRequest(t *testing.T) {
 	edit := offered("Set a RUNPATH", planned, true)
 	edit.Kind = fix.KindPatchelf
 	require := offered("Require numpy<2", planned, true)
-	require.Kind, require.NextBuild = fix.KindPin, "For the next build, change the sources too."
+	require.Kind, require.NextBuild = fix.KindPin, "For the next build, write it there too."
 	image := offered("Build there", "IMAGE=manylinux2014", false)
 	for name, c := range map[string]struct {
 		actor                 result.Actor
@@ -342,12 +342,12 @@ func TestRunsOfPullRequest(t *testing.T) {
 		Causes: []analyzer.Cause{one("a", offered("Tag it", planned, true)), one("b", user)}}
 	r.Causes[0].Actor, r.Causes[1].Actor = result.Builder, result.Installer
 	s := StepsOf(r, nil, true)
-	const title = "What to change in the build is said for each cause below. These commands are for " +
-		"what is already built or installed, in this order:"
+	const title = "Change the build as the causes below say. These commands are for what is already " +
+		"built or installed, in this order:"
 	if got := s.RunsTitle(); got != title {
 		t.Errorf("got %q, want %q", got, title)
 	}
-	const about = "Cause 1, in a wheel that is already built (tried). " + written
+	const about = "Cause 1, to correct a wheel that is already built (tried). " + written
 	if got := s.About(0); got != about {
 		t.Errorf("got %q, want %q", got, about)
 	}

@@ -21,7 +21,7 @@ type Checked struct {
 	// With are the packages, merged by Installed; nil = none.
 	With []string
 	// End says which of the versions that the requirements allow they are, after "with": "the newest
-	// versions that it allows"; "" = they have the same result.
+	// versions that the wheel allows"; "" = they have the same result.
 	End string
 }
 
@@ -49,10 +49,10 @@ func CheckedOn(r *analyzer.Report) (lines []Checked) {
 		for _, end := range []packages.End{packages.Highest, packages.Lowest} {
 			line := Checked{
 				Verdict: analyzer.Compatible, Causes: onTarget(r, t.Name, end), With: atEnd(t.With, end),
-				End: "the newest versions that it allows",
+				End: "the newest versions that the wheel allows",
 			}
 			if end == packages.Lowest {
-				line.End = "the oldest versions that it allows"
+				line.End = "the oldest versions that the wheel allows"
 			}
 			if slices.ContainsFunc(r.Causes, func(c analyzer.Cause) bool {
 				return c.Severity == analyzer.Error && occurs(r, &c, t.Name, end)

@@ -47,9 +47,9 @@ func TestCheckedOn(t *testing.T) {
 		{Severity: analyzer.Warning, Targets: []string{"a", "b"}, Findings: []int{1}},
 		{Severity: analyzer.Error, Targets: []string{"c"}, Findings: []int{2}},
 	}
-	const want = "`a`, `b`: incompatible (cause 1), with the newest versions that it allows: " +
+	const want = "`a`, `b`: incompatible (cause 1), with the newest versions that the wheel allows: " +
 		"`numpy==2.4.6`, `six==1.17.0`, `torch==2.7.0`\n" +
-		"`a`, `b`: compatible (a warning: cause 2), with the oldest versions that it allows: " +
+		"`a`, `b`: compatible (a warning: cause 2), with the oldest versions that the wheel allows: " +
 		"`numpy==1.23.2`, `six==1.5.0`, `torch==2.7.0`\n" +
 		"`c`: incompatible (cause 3), with `numpy==1.23.2 (oldest) or ==2.4.6 (newest)`, " +
 		"`six==1.5.0 (oldest) or ==1.17.0 (newest)`, `torch==2.7.0`"
@@ -65,7 +65,7 @@ func TestCheckedOn(t *testing.T) {
 	}
 	// Of two artifacts it is not known which was installed with which version.
 	r.Artifacts = append(r.Artifacts, r.Artifacts[0])
-	if got := lines(); strings.Contains(got, "that it allows") {
+	if got := lines(); strings.Contains(got, "that the wheel allows") {
 		t.Errorf("of two artifacts: got\n%s", got)
 	}
 }

@@ -195,7 +195,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	var out []textLine
 	lines := wrap(said+cost+remark, p.width, "     ")
-	for n := len(x.Cost) - 1; n > 0 && len(lines) > 3 && !p.options.Verbose; n-- {
+	for n := len(x.Cost) - 1; n > 1 && len(lines) > 3 && !p.options.Verbose; n-- {
 		lines = wrap(said+costs(x.Cost, n)+remark, p.width, "     ")
 	}
 	for _, l := range lines {
