@@ -352,9 +352,9 @@ func (t *Text) works() string {
 		r.Package, works, r.Requirement, fails)
 }
 
-// widest returns the range of a finding with the most versions of a package that fail, at the end at
-// which the first finding with a range fails: each symbol may be in other versions. It is nil if no
-// finding has one.
+// widest returns the range of a finding with the most versions of a package that fail, at the end
+// at which the first finding with a range fails: each symbol may be in other versions. It is nil if
+// no finding has one.
 func (t *Text) widest(pkg string) (widest *result.Range) {
 	version := func(s string) pkgmeta.Version {
 		v, _ := pkgmeta.ParseVersion(s) // it was parsed to find the range
