@@ -169,8 +169,9 @@ const Lxml = facts.Lxml
 
 // What a module does if the import of NumPy's C API fails.
 const (
-	NumPyRaises  = facts.NumPyRaises
-	NumPyCatches = facts.NumPyCatches
+	NumPyRaises   = facts.NumPyRaises
+	NumPyCompares = facts.NumPyCompares
+	NumPyCatches  = facts.NumPyCatches
 )
 
 // Chain returns the paths of libraries for Finding.Chain.

@@ -26,9 +26,14 @@ type NumPyError string
 const (
 	NumPyErrorUnknown NumPyError = ""       // something else, such as an exception of C++
 	NumPyRaises       NumPyError = "raises" // its import fails with an ImportError
+	// The same, but it compares the sizes of NumPy's types first: "numpy.dtype size changed".
+	NumPyCompares NumPyError = "compares"
 	// It prints and clears the error, as libshiboken does, and can be loaded without NumPy.
 	NumPyCatches NumPyError = "catches"
 )
+
+// Fails reports whether the import of the module fails without the table.
+func (e NumPyError) Fails() bool { return e == NumPyRaises || e == NumPyCompares }
 
 // Module names from which the table is imported
 // (numpy/core/code_generators/generate_numpy_api.py, import_array).
@@ -47,6 +52,9 @@ var (
 var (
 	numpyError = []byte("core.multiarray failed to import")
 	numpyPxd   = append(slices.Clip(numpyError), 0)
+	// numpyAuto is what follows numpyError where Cython calls import_array itself, which it does
+	// before it imports types.
+	numpyAuto  = append(slices.Clip(numpyError), " (auto-generated"...)
 	numpyUnder = []byte("_") // numpy._core
 	numpyTypes = [][]byte{
 		[]byte("flatiter\x00"), changedSize,
@@ -63,14 +71,18 @@ func readNumPyBuild(
 	o *elfobj.Object, r io.ReaderAt, size int64,
 ) (build NumPyBuild, fails NumPyError) {
 	all := sectionsOf(o, r, size)
-	found, declared, raises := map[NumPyBuild]bool{}, false, false
+	found, declared, auto, raises := map[NumPyBuild]bool{}, false, false, false
 	all.each(numpyAny, func(rest []byte) {
 		found[NumPy1] = found[NumPy1] || bytes.HasPrefix(rest, numpyOld)
 		found[NumPy2] = found[NumPy2] || bytes.HasPrefix(rest, numpyNew)
 		declared = declared || bytes.HasPrefix(rest, numpyPxd)
+		auto = auto || bytes.HasPrefix(rest, numpyAuto)
 		raises = raises || bytes.HasPrefix(bytes.TrimPrefix(rest, numpyUnder), numpyError)
 	})
+	types := declared && all.has(numpyTypes[0]) && all.has(numpyTypes[1])
 	switch {
+	case types && !auto:
+		fails = NumPyCompares
 	case raises:
 		fails = NumPyRaises
 	case imports(o, "PyErr_Print") && imports(o, "PyErr_Clear"):
@@ -79,7 +91,7 @@ func readNumPyBuild(
 	switch {
 	case found[NumPy2]:
 		return NumPy2, fails
-	case found[NumPy1], declared && all.has(numpyTypes[0]) && all.has(numpyTypes[1]):
+	case found[NumPy1], types:
 		return NumPy1, fails
 	}
 	return NumPyUnknown, NumPyErrorUnknown

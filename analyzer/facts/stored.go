@@ -16,7 +16,7 @@ import (
 
 // meaning is increased when the same bytes of a wheel are read as other facts than before although
 // the types of the facts are the same. TestFormat compares the facts of a wheel with earlier ones.
-const meaning = 8
+const meaning = 9
 
 // Format identifies what Encode writes: "1-0a1b2c3d". Facts of another format are not read.
 var Format = sync.OnceValue(func() string {

@@ -103,6 +103,44 @@ func (s Spec) Admits(v Version) bool {
 	return !slices.ContainsFunc(s.clauses, func(c clause) bool { return !c.admits(v) })
 }
 
+// Keeping returns s with what an older specifier says that s does not: a bound at the end at which s
+// has none, and releases that are left out. "<2" keeping ">=1.22,!=1.24.0,<3" is
+// ">=1.22,!=1.24.0,<2". Clauses that s contradicts, and pins, are not kept.
+func (s Spec) Keeping(old Spec) Spec {
+	var lower, upper *clause // of s
+	for i, c := range s.clauses {
+		switch c.op {
+		case ">=", ">":
+			lower = &s.clauses[i]
+		case "<", "<=":
+			upper = &s.clauses[i]
+		case "!=":
+		default: // it is as narrow as it can be
+			return s
+		}
+	}
+	var kept []string
+	for _, c := range old.clauses {
+		from, to := c.op == ">=" || c.op == ">", c.op == "<" || c.op == "<="
+		if c.op == "~=" || c.op == "==" && c.prefix {
+			from, to = true, true
+		}
+		switch {
+		case c.op == "!=":
+		case !from && !to,
+			from && (lower != nil && !to || upper != nil && !upper.admits(c.version)),
+			to && (upper != nil && !from || lower != nil && !c.admits(lower.version)):
+			continue
+		}
+		text := c.op + c.text
+		if !slices.ContainsFunc(s.clauses, func(own clause) bool { return own.op+own.text == text }) {
+			kept = append(kept, text)
+		}
+	}
+	both, _ := ParseSpec(strings.Join(append(kept, s.text), ",")) // of valid clauses
+	return both
+}
+
 // Pin returns the version of an "==" or "===" clause without ".*". ok is false if there is none.
 func (s Spec) Pin() (v Version, ok bool) {
 	for _, c := range s.clauses {
@@ -111,27 +149,6 @@ func (s Spec) Pin() (v Version, ok bool) {
 		}
 	}
 	return Version{}, false
-}
-
-// WithFloor returns the specifier with the clauses of another one that exclude older versions or
-// single ones (>=, > and !=), as text. If it excludes older versions itself, nothing is added: the
-// versions may contradict each other.
-func (s Spec) WithFloor(other Spec) string {
-	floor := func(c clause) bool { return c.op != "!=" && c.op != "<" && c.op != "<=" }
-	if slices.ContainsFunc(s.clauses, floor) {
-		return s.text
-	}
-	var kept []string
-	for _, c := range other.clauses {
-		if c.op == ">=" || c.op == ">" || c.op == "!=" {
-			text := c.op + c.version.String()
-			if c.prefix {
-				text += ".*"
-			}
-			kept = append(kept, text)
-		}
-	}
-	return strings.Join(append(kept, s.text), ",")
 }
 
 func (c clause) namesPreRelease() bool {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -71,6 +72,9 @@ func checkNumPy(p *analyzer.Pass) {
 			BuiltWith: "NumPy 1", FailsWith: "NumPy 2",
 			Message: v.Path + " was built against NumPy 1. Its import, or its first use of NumPy, " +
 				"fails with " + version}
+		if v.Extension() && v.Class == 64 {
+			f.Raises = raisedWithNumPy2[v.NumPyError]
+		}
 		if continues(p, v) {
 			f.Severity, f.Why = analyzer.Warning, "the package can be imported; what uses NumPy fails"
 			f.Message = v.Path + " was built against NumPy 1. It cannot use " + version
@@ -90,6 +94,14 @@ func checkNumPy(p *analyzer.Pass) {
 			},
 		)
 	}
+}
+
+// raisedWithNumPy2 are the exceptions that the import of a module raises which was built against
+// NumPy 1. The sizes of numpy.dtype are those of 64-bit machines.
+var raisedWithNumPy2 = map[facts.NumPyError]string{
+	analyzer.NumPyRaises: "ImportError: numpy.core.multiarray failed to import",
+	analyzer.NumPyCompares: "ValueError: numpy.dtype size changed, may indicate binary " +
+		"incompatibility. Expected 96 from C header, got 88 from PyObject",
 }
 
 // olderNumPy returns the fix that limits the version of NumPy.

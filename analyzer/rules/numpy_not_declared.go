@@ -57,7 +57,7 @@ func checkNumPyDeclared(p *analyzer.Pass) {
 		f.Headline = f.Message
 		own := !strings.Contains(v.Path, "/") && !strings.HasPrefix(v.Path, "_")
 		switch {
-		case own && v.NumPyError == analyzer.NumPyRaises:
+		case own && v.NumPyError.Fails():
 			f.Severity = analyzer.Error
 			f.Message += ". Its import fails where no other package requires NumPy"
 		case own:

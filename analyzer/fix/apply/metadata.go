@@ -54,25 +54,18 @@ func writeTags(file []byte, tags []pkgmeta.Tag) []byte {
 	return join(slices.Insert(headers, min(at, len(headers)), list...), rest)
 }
 
-// floored returns the specifier of a requirement with the lower bound of the one that it replaces:
-// "numpy<2" only excludes newer versions than "numpy>=1.22" did not.
-func floored(q, old pkgmeta.Requirement) string {
-	spec, err := pkgmeta.ParseSpec(q.Spec)
-	was, errOld := pkgmeta.ParseSpec(old.Spec)
-	if err != nil || errOld != nil {
-		return q.Spec
-	}
-	return spec.WithFloor(was)
-}
-
 // require returns a METADATA file that has requirements. One for a package that it requires already
-// gets the place of that, and keeps its marker. What is required for an extra, or with extras of
+// gets the place of that, and keeps its marker and the bounds that the new one leaves open. What is required for an extra, or with extras of
 // the package, stays; pip fulfills both.
 func require(file []byte, requirements []string) ([]byte, error) {
 	const name = "Requires-Dist"
 	headers, end, rest := lines(file)
 	for _, r := range requirements {
 		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil {
+			return nil, refuse("%v", err)
+		}
+		spec, err := pkgmeta.ParseSpec(q.Spec)
 		if err != nil {
 			return nil, refuse("%v", err)
 		}
@@ -89,8 +82,8 @@ func require(file []byte, requirements []string) ([]byte, error) {
 				continue
 			}
 			text := r
-			if len(q.Extras) == 0 && q.URL == "" && q.Marker == "" {
-				text = q.Name + floored(q, old)
+			if before, err := pkgmeta.ParseSpec(old.Spec); err == nil && q.Spec != "" {
+				text = strings.Replace(r, q.Spec, spec.Keeping(before).String(), 1)
 			}
 			if old.Marker != "" && q.Marker == "" {
 				text += "; " + old.Marker
