@@ -103,7 +103,7 @@ func (s Spec) Admits(v Version) bool {
 	return !slices.ContainsFunc(s.clauses, func(c clause) bool { return !c.admits(v) })
 }
 
-// Keeping returns s with what an older specifier says that s does not: a bound at the end at which s
+// Keeping returns s with what an older specifier says that s does not: a bound at the end where s
 // has none, and releases that are left out. "<2" keeping ">=1.22,!=1.24.0,<3" is
 // ">=1.22,!=1.24.0,<2". Clauses that s contradicts, and pins, are not kept.
 func (s Spec) Keeping(old Spec) Spec {

@@ -55,8 +55,8 @@ func writeTags(file []byte, tags []pkgmeta.Tag) []byte {
 }
 
 // require returns a METADATA file that has requirements. One for a package that it requires already
-// gets the place of that, and keeps its marker and the bounds that the new one leaves open. What is required for an extra, or with extras of
-// the package, stays; pip fulfills both.
+// gets the place of that, and keeps its marker and the bounds that the new one leaves open. What is
+// required for an extra, or with extras of the package, stays; pip fulfills both.
 func require(file []byte, requirements []string) ([]byte, error) {
 	const name = "Requires-Dist"
 	headers, end, rest := lines(file)
