@@ -171,7 +171,8 @@ func details(in Input, v view) string {
 		blocks = append(blocks, "This command applies the fixes that change the artifacts:\n\n"+
 			mdsafe.Fence("", mdsafe.Lines(strings.Join(lines, "\n"))))
 	}
-	legend := "\n" + causetext.KeyOf(v.report) + " [How to read a report](" + causetext.ReadURL + ").\n"
+	legend := "\n" + causetext.KeyOf(v.report) + " [How to read a report](" + causetext.ReadURL +
+		").\n"
 	return mdsafe.Join(blocks, maxOutput-len(legend),
 		func(left int) string { return leftOut(in, left) }) + legend
 }

@@ -88,7 +88,8 @@ func (v view) line(i int) string {
 	known := causetext.Names(v.report, c)
 	s := "**" + string(c.Severity) + "** "
 	if v.report.PullRequest && len(v.report.Artifacts) > 1 {
-		s += causetext.In(v.report, c, func(a string) string { return mdsafe.Code(path.Base(a), maxShown) }) +
+		s += causetext.In(v.report, c,
+			func(a string) string { return mdsafe.Code(path.Base(a), maxShown) }) +
 			": "
 	}
 	s += mdsafe.Prose(c.Title, known...) + ". " +

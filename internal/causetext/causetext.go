@@ -24,10 +24,11 @@ const Key = keyTried + " An object is a binary file: a library, module or progra
 
 // Parts of Key.
 const (
-	keyTried = "A cause is one thing that somebody has to change. “Tried” means that compat changed a " +
-		"copy of the artifact and checked the copy again: it has neither the fixed problem nor a new one."
-	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided if " +
-		"the library that should have it was not read."
+	keyTried = "A cause is one thing that somebody has to change. “Tried” means that compat " +
+		"changed a copy of the artifact and checked the copy again: it has neither the fixed problem " +
+		"nor a new one."
+	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided " +
+		"if the library that should have it was not read."
 )
 
 // KeyOf is Key for the Markdown of a report, which has no counts of objects, and of imports only if

@@ -66,8 +66,8 @@ func CheckedOn(r *analyzer.Report) (lines []Checked) {
 }
 
 // differ reports whether a target was checked with two versions of packages, the oldest and the
-// newest, and a cause occurs only with one of them. Of more versions, or of several artifacts, it is
-// not known which were installed together, and of an undecided verdict not with which.
+// newest, and a cause occurs only with one of them. Of more versions, or of several artifacts, it
+// is not known which were installed together, and of an undecided verdict not with which.
 func differ(r *analyzer.Report, t *analyzer.Target) bool {
 	versions := map[string]int{}
 	most := 0

@@ -76,7 +76,8 @@ func Markdown(w io.Writer, r *analyzer.Report) error {
 	notes := r.OtherNotes() // the summary has the others
 	line("Notes", len(notes), func(i int) string { return mdsafe.Prose(notes[i]) })
 	if len(r.Causes) > 0 {
-		blocks = append(blocks, "\n"+causetext.KeyOf(r)+" [How to read a report]("+causetext.ReadURL+").\n")
+		blocks = append(blocks,
+			"\n"+causetext.KeyOf(r)+" [How to read a report]("+causetext.ReadURL+").\n")
 	}
 	_, err := io.WriteString(w, mdsafe.Join(blocks, maxMarkdown, func(left int) string {
 		return fmt.Sprintf(
