@@ -167,7 +167,10 @@ const NumPy1 = facts.NumPy1
 // Lxml is the module of lxml that contains libxml2.
 const Lxml = facts.Lxml
 
-// What a module does if the import of NumPy's C API fails.
+// NumPyError is what a module does if the import of NumPy's C API fails.
+type NumPyError = facts.NumPyError
+
+// Values of NumPyError.
 const (
 	NumPyRaises   = facts.NumPyRaises
 	NumPyCompares = facts.NumPyCompares

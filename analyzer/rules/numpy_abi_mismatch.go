@@ -5,7 +5,6 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
-	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -98,7 +97,7 @@ func checkNumPy(p *analyzer.Pass) {
 
 // raisedWithNumPy2 are the exceptions that the import of a module raises which was built against
 // NumPy 1. The sizes of numpy.dtype are those of 64-bit machines.
-var raisedWithNumPy2 = map[facts.NumPyError]string{
+var raisedWithNumPy2 = map[analyzer.NumPyError]string{
 	analyzer.NumPyRaises: "ImportError: numpy.core.multiarray failed to import",
 	analyzer.NumPyCompares: "ValueError: numpy.dtype size changed, may indicate binary " +
 		"incompatibility. Expected 96 from C header, got 88 from PyObject",
