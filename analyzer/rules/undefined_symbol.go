@@ -56,6 +56,9 @@ symbol; and in a conda package that depends on packages which were not read (--c
 package that is imported first (--first), only the libraries that it opens with RTLD_GLOBAL are
 visible to all others, as far as that is known (torch).
 
+A symbol is undecided if a package that is checked too, and that the import of the wheel imports in
+any case, opens a library with RTLD_GLOBAL that has it, as clingo does for clingcon.
+
 A library or module of the same wheel that has the symbol does not help by being imported first:
 Python and ctypes load with RTLD_LOCAL. It is an error if nothing can have loaded it with
 RTLD_GLOBAL before a module that needs the symbol. The Python sources of the wheel are read for
@@ -192,16 +195,32 @@ func lostSymbols(
 
 // undefined iterates over the imports that no library of the load defines.
 func undefined(p *analyzer.Pass, v *analyzer.View) iter.Seq[dynlink.Binding] {
-	ofHost := ofHost(p, v)
+	ofHost, ofGlobal := ofHost(p, v), ofGlobal(p)
 	return func(yield func(dynlink.Binding) bool) {
 		for b := range v.Bindings().Failed() {
 			own := b.Provider != nil && b.Provider.Kind == dynlink.FromArtifact
 			lost := b.Outcome == dynlink.NoSymbol && (b.Provider == nil || own) ||
 				b.Outcome == dynlink.NoVersion && own || private(p, b)
-			if lost && !ofHost(b.Import.Name) && !yield(b) {
+			if lost && !ofHost(b.Import.Name) && !ofGlobal(b.Import.Name) && !yield(b) {
 				return
 			}
 		}
+	}
+}
+
+// ofGlobal returns a function that reports whether a library defines a symbol which another package
+// opens with RTLD_GLOBAL, and the import of the wheel imports that package in any case, as that of
+// clingcon does clingo. It is not known that it does so first, so the symbol is undecided.
+func ofGlobal(p *analyzer.Pass) func(symbol string) bool {
+	opened := sync.OnceValue(func() []analyzer.Global {
+		return slices.DeleteFunc(p.Globals(), func(g analyzer.Global) bool {
+			return !p.Facts.ImportsOther(g.Import)
+		})
+	})
+	return func(symbol string) bool {
+		return slices.ContainsFunc(opened(), func(g analyzer.Global) bool {
+			return g.Defines(symbol, "")
+		})
 	}
 }
 
