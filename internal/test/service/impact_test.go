@@ -16,9 +16,9 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-// users are the repositories of TestImpactOnManyRepositories, and maxHeap the MB that its check may
-// add to the heap of the process. It was 19 when it was written.
-const users, maxHeap = 500, 100
+// users is how many repositories use the build. The heap that a check of them adds is logged and
+// limits nothing: other tests run in the same process.
+const users = 500
 
 // heap samples the heap of the process until the returned function is called, which returns by how
 // many bytes it was at most larger than at the beginning. It includes what is not collected yet.
@@ -107,11 +107,7 @@ func TestImpactOnManyRepositories(t *testing.T) {
 		s.idle()
 		took := time.Since(began)
 		calls, news, told := counted(s.gh.Calls()[before:])
-		most := grown() >> 20
-		t.Logf("%d calls, %d with new data, %s, %d MB of heap", calls, news, took, most)
-		if most > maxHeap {
-			t.Errorf("the check needs %d MB of heap, at most %d are expected", most, maxHeap)
-		}
+		t.Logf("%d calls, %d with new data, %s, %d MB of heap", calls, news, took, grown()>>20)
 		return k, told
 	}
 	k, told := check()
