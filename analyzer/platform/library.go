@@ -45,6 +45,9 @@ type Library struct {
 type releases struct {
 	columns []table.Column
 	in      uint16 // bits of those that the platform includes; each of them has the symbols
+	// uncertain is set if the platform includes older releases that were not read, so that it is not
+	// known of any symbol whether they have it.
+	uncertain bool
 }
 
 // rowFilter restricts a library to what a policy allows.
@@ -264,7 +267,7 @@ func (l *Library) rows() []table.Row {
 }
 
 func (l *Library) admits(r table.Row) bool {
-	if l.read != nil && r.Present&l.read.in != l.read.in {
+	if l.read != nil && (l.read.uncertain || r.Present&l.read.in != l.read.in) {
 		return false
 	}
 	return l.policy == nil || l.policy.allowed[r.Node] && !l.policy.forbidden[r.Name]

@@ -173,7 +173,7 @@ func (p *Platform) build() {
 			if i := column(s, p.column); i >= 0 && t.In[i].Present {
 				l := newLibrary(t, i, nil)
 				if !t.Versioned() {
-					l.read = &releases{s.Columns, 1 << i}
+					l.read = &releases{columns: s.Columns, in: 1 << i}
 				}
 				p.libraries = append(p.libraries, l)
 			}

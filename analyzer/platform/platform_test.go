@@ -235,6 +235,10 @@ func TestReleases(t *testing.T) {
 		without          string // the first of those that lack it, "" for none
 	}{
 		{"manylinux_2_28", "g_string_new", true, ""},
+		// The oldest release that was read for aarch64 is newer than RHEL 8.
+		{"manylinux_2_28_aarch64", "g_string_new", false, ""},
+		{"manylinux_2_28_aarch64", "g_string_free_and_steal", false, "debian11"},
+		{"manylinux_2_34_aarch64", "g_string_new", true, ""},
 		{"manylinux_2_28", "g_string_free_and_steal", false, "debian11"}, // of 2.76
 		{"manylinux_2_34", "g_string_free_and_steal", false, "ubuntu22.04"},
 		{"manylinux_2_39", "g_string_free_and_steal", false, ""}, // Debian 12 lacks it, and is too old

@@ -126,7 +126,9 @@ func (q *policy) libraries(p *Platform, s *table.Set) []*Library {
 
 // restrict sets the symbols of a library without symbol versions: those that it has in each release
 // with the policy's glibc or a newer one, and in the last release before them. The oldest systems
-// of a policy need not be among those that were read (RHEL), and have what an older one has.
+// of a policy need not be among those that were read (RHEL), and have what an older one has. If no
+// older one was read, no symbol is certain, unless the oldest is as old as RHEL 7 and 8: Ubuntu
+// 18.04 has GLib 2.56 as they have.
 func (l *Library) restrict(t *table.Library, s *table.Set, glibc string) {
 	if t.Versioned() {
 		return
@@ -144,10 +146,11 @@ func (l *Library) restrict(t *table.Library, s *table.Set, glibc string) {
 	if in == 0 {
 		return
 	}
-	if before < 0 {
-		before = bits.TrailingZeros16(in)
+	if oldest := bits.TrailingZeros16(in); before < 0 && s.Columns[oldest].Name == "ubuntu18.04" {
+		before = oldest
 	}
-	l.table, l.column, l.read = t, uint(before), &releases{s.Columns, in}
+	l.table, l.column = t, uint(max(before, 0))
+	l.read = &releases{columns: s.Columns, in: in, uncertain: before < 0}
 }
 
 // rolling is the column of a system without releases, which changes all the time.

@@ -132,10 +132,10 @@ func (x *lostSymbol) ofNewerRelease() bool {
 		x.finding.Message = fmt.Sprintf("%s imports %s, which %s of %s does not have", x.view.Path,
 			x.name(), soname, titles(without))
 		x.finding.Headline = x.finding.Message
-		x.add("%s of %s has it", soname, titles(with))
 		if x.Platform.Kind == platform.Policy {
-			x.finding.Message += ", and " + x.Platform.Name + " includes both"
+			x.add("%s includes these systems", x.Platform.Name)
 		}
+		x.add("%s of %s has it", soname, titles(with))
 		x.fixes = olderImage(x.Pass)
 		return true
 	}
