@@ -79,6 +79,9 @@ func Versioned(symbol, version string) string { return result.Versioned(symbol, 
 // Count returns a number with its noun: "1 symbol", "3 symbols".
 func Count(n int, noun string) string { return result.Count(n, noun) }
 
+// Plural returns the form of a word for a number of things: "does" for 1, "do" for others.
+func Plural(n int, one, many string) string { return result.Plural(n, one, many) }
+
 // And joins names: "a", "a and b", "a, b and c". It is "" for none.
 func And(names []string) string { return result.And(names) }
 

@@ -146,14 +146,14 @@ func (i *Impact) lead() string {
 		all[r.Repository] = true
 	}
 	text := fmt.Sprintf("%d other %s of this installation %s what this commit builds.", len(all),
-		plural(len(all), "repository", "repositories"), plural(len(all), "uses", "use"))
+		analyzer.Plural(len(all), "repository", "repositories"), analyzer.Plural(len(all), "uses", "use"))
 	switch n := len(i.Breaks()); {
 	case n > 0 && i.FailOn == "error":
 		text += fmt.Sprintf(" **%d %s**, so this check fails (`impact.fail_on` is `error`). To accept "+
-			"one: `/compat accept OWNER/NAME because …`.", n, plural(n, "breaks", "break"))
+			"one: `/compat accept OWNER/NAME because …`.", n, analyzer.Plural(n, "breaks", "break"))
 	case n > 0:
 		text += fmt.Sprintf(" **%d %s**, which does not fail this check.", n,
-			plural(n, "breaks", "break"))
+			analyzer.Plural(n, "breaks", "break"))
 	case i.Unchecked == "":
 		text += " None was found to break."
 	}
@@ -161,13 +161,6 @@ func (i *Impact) lead() string {
 		text += " Their wheels were not checked with this build: " + mdsafe.Prose(i.Unchecked) + "."
 	}
 	return text
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return one
-	}
-	return more
 }
 
 // line returns the line of a repository.

@@ -122,7 +122,7 @@ func (v view) alternative(i int) string {
 	x := c.Fixes[1]
 	s := ". **Or** (" + causetext.FixState(c, x) + "): " +
 		mdsafe.Prose(x.Title.String(), causetext.Names(v.report, c)...)
-	if strings.Contains(string(x.Command), ".whl") { // of a tool, not a setting or a flag
+	if causetext.NamesWheel(string(x.Command)) {
 		return s
 	}
 	return s + inlineCommand(x)

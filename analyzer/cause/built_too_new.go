@@ -51,7 +51,7 @@ var TooNew = &Kind{
 func (t *Text) tooNewTitle() string {
 	if t.private() {
 		return fmt.Sprintf("%s %s symbols that are internal to glibc and match only one build of it",
-			t.Objects(), plural(t.cause.Objects, "uses", "use"))
+			t.Objects(), result.Plural(t.cause.Objects, "uses", "use"))
 	}
 	needs := t.newest()
 	if only := t.onlyWith(); only != "" {
@@ -133,7 +133,7 @@ func (t *Text) tooNewTask() Task {
 	case ofAndroid(t.First()):
 		task.Do = "build it for an older API level or claim only newer ones"
 	case ofWindows(t.First()):
-		task.Do = "look " + plural(t.cause.Symbols, "it", "them") +
+		task.Do = "look " + result.Plural(t.cause.Symbols, "it", "them") +
 			" up at run time (GetProcAddress), so that it also works on older releases"
 	}
 	return task

@@ -28,7 +28,7 @@ var ofExtras = &Kind{
 		}
 		if others != nil {
 			with += ", and install " + Listed(others, 3, 40, "package") + " too"
-			without += " and " + plural(len(others), "this", "these")
+			without += " and " + result.Plural(len(others), "this", "these")
 		}
 		return Task{
 			Actor:   result.Installer,
@@ -90,7 +90,8 @@ func (g *group) allExtras() *result.CauseFix {
 	return &result.CauseFix{Clears: len(g.all) - len(g.withoutExtra()), Fix: fix.Fix{
 		Kind: fix.KindDependency,
 		Title: fix.Titled("Install the %s, which %s %s", extrasNamed(e.names.list),
-			plural(len(e.names.list), "requires", "require"), Listed(e.requires.list, 3, 40, "package")),
+			result.Plural(len(e.names.list), "requires", "require"),
+			Listed(e.requires.list, 3, 40, "package")),
 		Command:     "pip install " + shellword.Quote(requirement),
 		Requirement: requirement,
 		Extra:       strings.Join(e.names.list, ","),
@@ -122,7 +123,7 @@ func (g *group) withoutExtra() []*result.Finding {
 
 // extrasNamed is "extra a" or "extras a and b".
 func extrasNamed(names []string) string {
-	return plural(len(names), "extra ", "extras ") + result.And(names)
+	return result.Plural(len(names), "extra ", "extras ") + result.And(names)
 }
 
 func (t *Text) extrasTitle() string {
@@ -133,12 +134,12 @@ func (t *Text) extrasTitle() string {
 	}
 	if t.others() != nil {
 		return fmt.Sprintf("needs %s of CUDA, some of which only its %s %s", t.Libraries(),
-			extrasNamed(e.names.list), plural(len(e.names.list), "requires", "require"))
+			extrasNamed(e.names.list), result.Plural(len(e.names.list), "requires", "require"))
 	}
 	who := "an extra of the wheel requires"
 	if len(t.cause.Fixes) == 1 {
 		who = "its " + extrasNamed(e.names.list) + " " +
-			plural(len(e.names.list), "requires", "require")
+			result.Plural(len(e.names.list), "requires", "require")
 	}
 	return fmt.Sprintf("needs %s of %s, which only %s", t.Libraries(), of, who)
 }
@@ -163,6 +164,6 @@ func (t *Text) addExtras(names []string) fix.Title {
 			}
 		}
 	}
-	return title.Append(", and pin what %s: %s", plural(len(names), "it requires", "they require"),
-		result.And(requires.list))
+	return title.Append(", and pin what %s: %s",
+		result.Plural(len(names), "it requires", "they require"), result.And(requires.list))
 }

@@ -15,8 +15,8 @@ var libraryPath = &Kind{
 	Short: func(*Text) string { return "needs a path of the build machine" },
 	Title: func(t *Text) string {
 		return fmt.Sprintf("%s %s %s by %s of the build machine", t.needing(),
-			plural(t.cause.Objects, "needs", "need"), t.Libraries(),
-			plural(t.libraryCount(), "a path", "paths"))
+			result.Plural(t.cause.Objects, "needs", "need"), t.Libraries(),
+			result.Plural(t.libraryCount(), "a path", "paths"))
 	},
 	Task: func(*Text) Task {
 		return Task{
@@ -33,7 +33,7 @@ var interpreter = &Kind{
 	Short: func(*Text) string { return "links the library of Python" },
 	Title: func(t *Text) string {
 		return fmt.Sprintf("%s %s %s, which only some installations of Python have", t.Objects(),
-			plural(t.cause.Objects, "links", "link"), t.Libraries())
+			result.Plural(t.cause.Objects, "links", "link"), t.Libraries())
 	},
 	Task: func(*Text) Task {
 		return Task{
@@ -53,7 +53,7 @@ var Unreachable = &Kind{
 			holder = "wheel"
 		}
 		return fmt.Sprintf("%s not find %s, which the %s contains",
-			plural(t.cause.Objects, clip(base(t.First().Object), 40)+" does",
+			result.Plural(t.cause.Objects, clip(base(t.First().Object), 40)+" does",
 				fmt.Sprintf("%d files do", t.cause.Objects)), t.Libraries(), holder)
 	},
 	Task: func(t *Text) Task {
@@ -104,26 +104,26 @@ func (t *Text) everybody() string {
 	if slices.ContainsFunc(t.report.Targets, func(x result.Target) bool { return !on[x.Name] }) {
 		return ""
 	}
-	return "everybody who loads " + plural(t.cause.Objects, "this file", "one of these files")
+	return "everybody who loads " + result.Plural(t.cause.Objects, "this file", "one of these files")
 }
 
 // reach says how the objects find the bundled libraries.
 func (t *Text) reach() string {
-	objects := plural(t.cause.Objects, "this file", "these files")
-	libraries := plural(t.libraryCount(), "the library", "the libraries")
+	objects := result.Plural(t.cause.Objects, "this file", "these files")
+	libraries := result.Plural(t.libraryCount(), "the library", "the libraries")
 	switch {
 	case ofWindows(t.First()):
-		return "put " + plural(t.libraryCount(), "the DLL", "the DLLs") + " into the folder of the " +
-			"module, or into one that the package passes to os.add_dll_directory"
+		return "put " + result.Plural(t.libraryCount(), "the DLL", "the DLLs") +
+			" into the folder of the module, or into one that the package passes to os.add_dll_directory"
 	case ofMacOS(t.First()):
 		return "give " + objects + " a path to " + libraries + " that starts with @loader_path"
 	case len(t.cause.Fixes) == 0: // a RUNPATH was tried
 		return "change " + objects + " or " + libraries + " so that the loader finds " +
-			plural(t.libraryCount(), "it", "them")
+			result.Plural(t.libraryCount(), "it", "them")
 	case renames(t.cause.Fixes[0].Change):
-		return "give " + plural(t.libraryCount(), "the file of the library the name",
+		return "give " + result.Plural(t.libraryCount(), "the file of the library the name",
 			"the files of the libraries the names") + " that " + objects + " " +
-			plural(t.cause.Objects, "needs", "need")
+			result.Plural(t.cause.Objects, "needs", "need")
 	}
 	kind := "a RUNPATH"
 	if t.artifact.Kind != facts.KindWheel {

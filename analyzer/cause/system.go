@@ -84,14 +84,15 @@ var systemLibraries = &Kind{
 	Task: func(t *Text) Task {
 		n := t.libraryCount()
 		if t.artifact.Root {
-			return Task{Actor: result.Builder, Do: "install " + plural(n, "it", "them") + " in the root"}
+			return Task{Actor: result.Builder, Do: "install " + result.Plural(n, "it", "them") + " in the root"}
 		}
 		return Task{
 			Actor: result.Installer,
 			Do: "install the packages of the system that contain " +
-				plural(n, "this library", "these libraries"),
-			Because: "it fails only where " + t.Libraries() + plural(n, " is", " are") + " not installed",
-			Only:    "systems without " + t.Libraries(),
+				result.Plural(n, "this library", "these libraries"),
+			Because: "it fails only where " + t.Libraries() + result.Plural(n, " is", " are") +
+				" not installed",
+			Only: "systems without " + t.Libraries(),
 		}
 	},
 }
@@ -104,11 +105,11 @@ var missing = &Kind{
 	Whole: (*group).installation,
 	Title: func(t *Text) string {
 		n := t.libraryCount()
-		which := plural(n, "which is", "which are")
+		which := result.Plural(n, "which is", "which are")
 		switch {
 		case t.unknown():
 			return fmt.Sprintf("needs %s, %s not bundled; a package that may have %s could not be looked up",
-				t.Libraries(), which, plural(n, "it", "them"))
+				t.Libraries(), which, result.Plural(n, "it", "them"))
 		case t.artifact.Root:
 			return fmt.Sprintf("needs %s, %s not in it", t.Libraries(), which)
 		case t.artifact.wheel():
@@ -133,10 +134,10 @@ var missing = &Kind{
 		case t.artifact.Root:
 			return Task{
 				Actor: result.Builder,
-				Do:    "add " + plural(t.libraryCount(), "this library", "these libraries") + " to it",
+				Do:    "add " + result.Plural(t.libraryCount(), "this library", "these libraries") + " to it",
 			}
 		}
-		return Task{Actor: result.Builder, Affected: t.without(), Do: plural(t.libraryCount(),
+		return Task{Actor: result.Builder, Affected: t.without(), Do: result.Plural(t.libraryCount(),
 			"bundle this library or declare the package that provides it",
 			"bundle these libraries or declare the packages that provide them")}
 	},
@@ -169,7 +170,7 @@ func rejectsEdit(_ *group, m *merged, _ bool) bool { return m.Kind == fix.KindPa
 func (t *Text) declare() Task {
 	return Task{
 		Actor: result.Builder,
-		Do:    "declare the package that provides " + plural(t.libraryCount(), "it", "them"),
+		Do:    "declare the package that provides " + result.Plural(t.libraryCount(), "it", "them"),
 
 		Affected: t.without(),
 	}

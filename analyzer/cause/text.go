@@ -193,20 +193,13 @@ func (t *Text) Objects() string {
 
 // needing returns the object, or the number of objects.
 func (t *Text) needing() string {
-	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40),
+	return result.Plural(t.cause.Objects, clip(base(t.all[0].Object), 40),
 		fmt.Sprintf("%d files", t.cause.Objects))
 }
 
 func (t *Text) importedBy() string {
-	return plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" imports",
+	return result.Plural(t.cause.Objects, clip(base(t.all[0].Object), 40)+" imports",
 		fmt.Sprintf("%d files import", t.cause.Objects))
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // Listed returns the first names of a list, each with at most limit characters, and the number of

@@ -13,8 +13,8 @@ var linkFlag = &Kind{
 	Name: "not-linked",
 	Title: func(t *Text) string {
 		return fmt.Sprintf("%s %s not link %s, which %s %s", t.Objects(),
-			plural(t.cause.Objects, "does", "do"), t.Libraries(),
-			plural(t.libraryCount(), "has", "have"), t.Symbols())
+			result.Plural(t.cause.Objects, "does", "do"), t.Libraries(),
+			result.Plural(t.libraryCount(), "has", "have"), t.Symbols())
 	},
 	Task:      func(*Text) Task { return Task{Actor: result.Builder, Do: "correct the link line"} },
 	Platforms: (*group).checkedPlatforms,
@@ -51,15 +51,15 @@ func (t *Text) undefinedTitle() string {
 	switch {
 	case libraries == 1 && rule.Lacks == LacksSymbolOfLoaded:
 		return fmt.Sprintf("the %s%s lacks %s, which %s", t.Libraries(), rule.Where, t.Symbols(),
-			t.needing()+plural(t.cause.Objects, " needs", " need"))
+			t.needing()+result.Plural(t.cause.Objects, " needs", " need"))
 	case t.otherVersion():
 		return fmt.Sprintf("%s has %s only in another version than %s, such as %s", t.Libraries(),
 			t.Symbols(), t.importedBy(), t.First().Version)
 	case t.hides():
 		return fmt.Sprintf("%s %s not export %s, which %s", t.Libraries(),
-			plural(libraries, "does", "do"), t.Symbols(), t.importedBy())
+			result.Plural(libraries, "does", "do"), t.Symbols(), t.importedBy())
 	case t.lacking():
-		return fmt.Sprintf("%s %s %s, which %s", t.Libraries(), plural(libraries, "lacks", "lack"),
+		return fmt.Sprintf("%s %s %s, which %s", t.Libraries(), result.Plural(libraries, "lacks", "lack"),
 			t.Symbols(), t.importedBy())
 	case t.First().NotExported != "":
 		return fmt.Sprintf("no library exports %s, which %s", t.Symbols(), t.importedBy())
@@ -68,7 +68,7 @@ func (t *Text) undefinedTitle() string {
 }
 
 func (t *Text) undefinedTask() Task {
-	it := plural(t.cause.Symbols, "it", "them")
+	it := result.Plural(t.cause.Symbols, "it", "them")
 	do := "link the library that defines " + it
 	switch from := t.First().NotExported; {
 	case t.otherVersion():

@@ -42,7 +42,7 @@ var WrongPackage = &Kind{
 	Short: func(t *Text) string {
 		name, _ := t.release()
 		if t.First().Optional {
-			return t.needing() + plural(t.cause.Objects, " fails", " fail") + " with " + name
+			return t.needing() + result.Plural(t.cause.Objects, " fails", " fail") + " with " + name
 		}
 		return "fails with " + name
 	},
@@ -222,9 +222,10 @@ func (g *group) declared() result.CauseFix {
 	}
 	x := fix.Fix{
 		Kind: fix.KindDependency,
-		Title: fix.Titled(plural(len(list), "Declare the dependency %s", "Declare the dependencies %s"),
+		Title: fix.Titled(
+			result.Plural(len(list), "Declare the dependency %s", "Declare the dependencies %s"),
 			Listed(list, 8, 60, "package")),
-		Cost: []string{"all users have to download " + plural(len(list), "it", "them")},
+		Cost: []string{"all users have to download " + result.Plural(len(list), "it", "them")},
 	}
 	if !contradicts {
 		x.Change = changes.Change()
@@ -292,16 +293,16 @@ func (t *Text) packageTitle() string {
 	if q := t.onlyVersions(); q != "" {
 		return fmt.Sprintf("needs %s; other versions %s %s", q, several, what)
 	}
-	title := fmt.Sprintf("fails with %s, which %s %s", name, plural(boolRank(many)+1, one, several),
-		what)
+	title := fmt.Sprintf("fails with %s, which %s %s", name,
+		result.Plural(boolRank(many)+1, one, several), what)
 	if name == t.subject { // its version is not known
 		title = fmt.Sprintf("%s %s %s", name, one, what)
 	}
 	full := title + ", needed by " + t.needing()
 	if !slices.ContainsFunc(t.all, func(f *result.Finding) bool { return !f.Optional }) {
-		title = t.needing() + plural(t.cause.Objects, " fails", " fail") +
+		title = t.needing() + result.Plural(t.cause.Objects, " fails", " fail") +
 			strings.TrimPrefix(title, "fails")
-		full = title + "; importing works without " + plural(t.cause.Objects, "it", "them")
+		full = title + "; importing works without " + result.Plural(t.cause.Objects, "it", "them")
 	}
 	if len(full) <= t.room {
 		return full

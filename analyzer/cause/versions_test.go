@@ -18,7 +18,8 @@ func TestWidestRange(t *testing.T) {
 			},
 		}
 	}
-	r := report(lacks("f", "2.6.0", "2.7.0"), lacks("g", "2.3.1", "2.4.0"), lacks("h", "2.9.0", "2.10.0"))
+	r := report(lacks("f", "2.6.0", "2.7.0"), lacks("g", "2.3.1", "2.4.0"),
+		lacks("h", "2.9.0", "2.10.0"))
 	const want = "fails with torch 2.4.0 and later, which lack f and 2 more symbols, needed by a.so"
 	if got := r.Causes[0].Title; got != want {
 		t.Errorf("got %q, want %q", got, want)

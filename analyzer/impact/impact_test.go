@@ -317,10 +317,10 @@ func TestJudgeWithAReleaseThatDoesNotLoad(t *testing.T) {
 	}
 }
 
-// TestJudgeWhatAnotherPackageKeeps has an old release of gear with which mill does not load, because
-// of cog: its newest version, which pip installs, has another version of a library that mill, or
-// the old gear, needs. So the new gear, which no longer has libgear.so.1, is not why mill does not
-// load.
+// TestJudgeWhatAnotherPackageKeeps has an old release of gear with which mill does not load,
+// because of cog: its newest version, which pip installs, has another version of a library that
+// mill, or the old gear, needs. So the new gear, which no longer has libgear.so.1, is not why mill
+// does not load.
 func TestJudgeWhatAnotherPackageKeeps(t *testing.T) {
 	library := func(soname, rest string) map[string]string {
 		return map[string]string{
@@ -414,8 +414,8 @@ func (s texts) Texts(
 }
 
 // TestJudgeALibraryThatMoves has a module in the folder of gear that searches a folder there, from
-// which the new gear moves the library to another package. What gear imports before decides; if gear
-// is a file, its sources are not known.
+// which the new gear moves the library to another package. What gear imports before decides; if
+// gear is a file, its sources are not known.
 func TestJudgeALibraryThatMoves(t *testing.T) {
 	const library = "elf x86_64\nsoname libgear.so.1\nneeded libc.so.6\n"
 	s := &store{t: t, wheels: map[string]analyzer.Input{

@@ -254,8 +254,8 @@ func TestReleases(t *testing.T) {
 				l.Has(c.symbol, ""), with, without, c.has, c.without)
 		}
 	}
-	if with, without := lookup(t, "debian12", "x86_64").Library("libc.so.6").Releases("malloc"); with !=
-		nil || without != nil {
+	with, without := lookup(t, "debian12", "x86_64").Library("libc.so.6").Releases("malloc")
+	if with != nil || without != nil {
 		t.Errorf("libc.so.6 has symbol versions, and %v and %v", with, without)
 	}
 }

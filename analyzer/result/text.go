@@ -43,6 +43,14 @@ func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Plural returns the form of a word for a number of things: "does" for 1, "do" for others.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 // And joins names: "a", "a and b", "a, b and c". It is "" for none.
 func And(names []string) string {
 	n := len(names) - 1

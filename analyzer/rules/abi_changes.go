@@ -126,7 +126,7 @@ func (c *abiChange) usedBy() string {
 		return ""
 	}
 	s := "; " + analyzer.List(c.users, shown, n, "object")
-	return s + ", checked in the same run, " + plural(c.users, "uses ", "use ") +
+	return s + ", checked in the same run, " + analyzer.Plural(len(c.users), "uses ", "use ") +
 		them(len(c.changes))
 }
 

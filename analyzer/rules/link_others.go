@@ -24,22 +24,16 @@ func otherLinkers(p *analyzer.Pass, q linkProblem) string {
 	}
 	text := ""
 	if len(refuse) > 0 {
-		text = ". " + analyzer.And(refuse) + " " + plural(refuse, "reports", "report") + " the same error"
+		text = ". " + analyzer.And(refuse) + " " + analyzer.Plural(len(refuse), "reports", "report") +
+			" the same error"
 	}
 	if len(link) == 0 {
 		return text
 	}
-	text += ". " + analyzer.And(link) + " " + plural(link, "does", "do") + " not report it"
+	text += ". " + analyzer.And(link) + " " + analyzer.Plural(len(link), "does", "do") +
+		" not report it"
 	if starts {
 		return text + ", and the program starts"
 	}
 	return text + ", and the program then fails at startup or at the first call"
-}
-
-// plural returns the form of a verb for a list of subjects.
-func plural(of []string, one, many string) string {
-	if len(of) == 1 {
-		return one
-	}
-	return many
 }

@@ -48,10 +48,10 @@ func newImpactCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "impact [flags] NEW",
 		Short: "Name the packages that a release breaks",
-		Long: `Check which dependents of a package break with its new release, because they load its libraries and
-need a symbol or library that is gone, or a type that has changed. NEW is a wheel, another package,
-a library, or pypi:NAME==VERSION. Each dependent is checked with the old release and with the new
-one, as pip would install them, and gets a verdict:
+		Long: `Check which dependents of a package break with its new release, because they load its
+libraries and need a symbol or library that is gone, or a type that has changed. NEW is a wheel,
+another package, a library, or pypi:NAME==VERSION. Each dependent is checked with the old release
+and with the new one, as pip would install them, and gets a verdict:
 
   breaks     it works with the old release, and not with the new one
   excluded   its requirements do not admit the new release, so pip does not install the two

@@ -8,7 +8,8 @@ func TestInPullRequest(t *testing.T) {
 		want bool
 	}{
 		"a desk":          {nil, false},
-		"a push":          {map[string]string{"GITHUB_EVENT_NAME": "push", "BUILD_REASON": "Manual"}, false},
+		"a push":          {map[string]string{"GITHUB_EVENT_NAME": "push"}, false},
+		"a build by hand": {map[string]string{"BUILD_REASON": "Manual"}, false},
 		"GitHub":          {map[string]string{"GITHUB_EVENT_NAME": "pull_request"}, true},
 		"from a fork":     {map[string]string{"GITHUB_EVENT_NAME": "pull_request_target"}, true},
 		"GitLab":          {map[string]string{"CI_MERGE_REQUEST_IID": "7"}, true},

@@ -208,8 +208,12 @@ const builtWheel = "For a wheel that is already built"
 // built, while its build can still be corrected.
 func (w *stepWriter) ofBuilt(cause int, commands []string) bool {
 	return edited(w.report, &w.report.Causes[cause]) &&
-		slices.ContainsFunc(commands, func(l string) bool { return strings.Contains(l, ".whl") })
+		slices.ContainsFunc(commands, NamesWheel)
 }
+
+// NamesWheel reports whether a command is for the file of a wheel, unlike a setting or a flag of a
+// build.
+func NamesWheel(command string) bool { return strings.Contains(command, ".whl") }
 
 // inBuild is the sentence about what a build that can still be corrected needs, so that the fix is
 // not; "" if the title says it.

@@ -314,8 +314,9 @@ func TestPullRequest(t *testing.T) {
 			"fix it in this pull request", written, builtWheel, ""},
 		"setting": {result.Builder, image, "In this pull request: do it. Affected: all.",
 			"fix it in this pull request", "", "", ""},
-		"of others": {result.Upstream, tag, "They do it.", "fix it in another package, nothing in the wheel",
-			"For the next build, use auditwheel.", "", ""},
+		"of others": {result.Upstream, tag, "They do it.",
+			"fix it in another package, nothing in the wheel", "For the next build, use auditwheel.", "",
+			""},
 	} {
 		x := one("a", c.fix)
 		x.Actor, x.Action, x.Do, x.Affected = c.actor, "They do it.", "do it", "all"
@@ -338,8 +339,10 @@ func TestPullRequest(t *testing.T) {
 // In a pull request, the list of commands is for what is built or installed already.
 func TestRunsOfPullRequest(t *testing.T) {
 	user := offered("Install z", "apt-get install z", false)
-	r := &analyzer.Report{PullRequest: true, Artifacts: []analyzer.Artifact{{Kind: analyzer.KindWheel}},
-		Causes: []analyzer.Cause{one("a", offered("Tag it", planned, true)), one("b", user)}}
+	r := &analyzer.Report{
+		PullRequest: true, Artifacts: []analyzer.Artifact{{Kind: analyzer.KindWheel}},
+		Causes: []analyzer.Cause{one("a", offered("Tag it", planned, true)), one("b", user)},
+	}
 	r.Causes[0].Actor, r.Causes[1].Actor = result.Builder, result.Installer
 	s := StepsOf(r, nil, true)
 	const title = "Change the build as the causes below say. These commands are for what is already " +

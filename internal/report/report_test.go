@@ -150,7 +150,8 @@ func TestCommandOfThePlanEntersItsFolder(t *testing.T) {
 	if err := Text(&b, r, TextOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	want := "\nRun this for what can be fixed in files. The command writes the corrected wheel to ./fixed.\n" +
+	want := "\nRun this for what can be fixed in files. The command writes the corrected wheel to " +
+		"./fixed.\n" +
 		"       (cd dist && compat fix --write fixed " + wheel + ")\n"
 	if !strings.Contains(b.String(), want) {
 		t.Errorf("%s\nhas no %s", b.String(), want)

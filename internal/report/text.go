@@ -696,17 +696,10 @@ func (p *textPrinter) counts(explained bool) string {
 	needed := number(total, "import")
 	if explained {
 		needed += " (needed symbols)"
-		in += " (binary " + plural(n, "file)", "files)")
+		in += " (binary " + analyzer.Plural(n, "file)", "files)")
 	}
 	return fmt.Sprintf("%s; %s of %s and %s are affected", number(len(r.Causes), "cause"),
 		grouped(len(affected)), needed, in)
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // number returns a count with its noun and thousands separators: "3,412 imports".

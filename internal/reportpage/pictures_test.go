@@ -84,14 +84,14 @@ func TestPictures(t *testing.T) {
 		most            int // height in pixels
 	}{
 		{"one", "a1", "warp-lang 1.5.0", browser.View{Width: 900}, 1700},
-		{"one-phone", "a1", "warp-lang 1.5.0", browser.View{Width: 390}, 2850},
+		{"one-phone", "a1", "warp-lang 1.5.0", browser.View{Width: 390}, 2800},
 		{"one-dark", "a1", "pow@GLIBC_2.29", browser.View{Width: 900, Dark: true}, 1700},
 		{"one-print", "a1", "pow@GLIBC_2.29", browser.View{Width: 700, Print: true}, 2600},
 		{"five", "a5", "5 wheels", browser.View{Width: 900}, 4500},
-		{"five-phone", "a5", "5 wheels", browser.View{Width: 390}, 8300},
+		{"five-phone", "a5", "5 wheels", browser.View{Width: 390}, 8200},
 		{"sixty", "60", "60 wheels", browser.View{Width: 900}, 4200},
 		{"sixty-phone", "60", "60 wheels", browser.View{Width: 390}, 6500},
-		{"findings", "10", "many_0000@GLIBC_2.38", browser.View{Width: 900}, 1680},
+		{"findings", "10", "many_0000@GLIBC_2.38", browser.View{Width: 900}, 1650},
 	} {
 		p := b.Open(server.URL+"/reports/"+strings.Repeat(x.key, 16), x.view)
 		seen := p.Look()

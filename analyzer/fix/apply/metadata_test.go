@@ -39,8 +39,9 @@ func TestRequire(t *testing.T) {
 // A line of blanks continues a field, as the paragraphs of a license do, and does not end the
 // fields.
 func TestRequireAfterBlankLine(t *testing.T) {
-	const before = "Name: tool\nLicense: a\n        \n        b\nRequires-Dist: numpy (>=1.9.0)\n\ntext\n"
-	const want = "Name: tool\nLicense: a\n        \n        b\nRequires-Dist: numpy>=1.9.0,<2\n\ntext\n"
+	const license = "Name: tool\nLicense: a\n        \n        b\n"
+	const before = license + "Requires-Dist: numpy (>=1.9.0)\n\ntext\n"
+	const want = license + "Requires-Dist: numpy>=1.9.0,<2\n\ntext\n"
 	got, err := require([]byte(before), []string{"numpy<2"})
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s", err, got)

@@ -17,23 +17,24 @@ func Platforms() string {
 The values of ` + "`--platform`" + ` and of ` + "`platforms`" + ` in compat.yml: the tags of PEP 600 and PEP 656, and
 distributions. Add another architecture than the artifact's after a slash: ` + "`debian11/aarch64`" + `.
 
-*Contents* is the source of a platform's symbols. **read**: every export was read from the packages of the release.
-**floors**: the newest symbol versions of the release are known; the symbols of each version were read from another
-release, and libraries without versions are known by name. **policy**: what the policy of the PEP allows; of libraries without
-symbol versions (GLib, X11, expat) what every release has that was read and that the policy includes. **names**: the
-libraries are known by name only.
+*Contents* is the source of a platform's symbols. **read**: every export was read from the
+packages of the release. **floors**: the newest symbol versions of the release are known; the
+symbols of each version were read from another release, and libraries without versions are known
+by name. **policy**: what the policy of the PEP allows; of libraries without symbol versions
+(GLib, X11, expat) what each release has that was read and that the policy includes, and the last
+one before it. **names**: the libraries are known by name only.
 
 Some distributions update libstdc++ during the life of a release, and a platform here is the updated one. Amazon Linux
 2023 has GLIBCXX_3.4.33 from release 2023.7 (April 2025) on; images and machines pinned to an earlier one have
 GLIBCXX_3.4.29, as ` + "`rhel9`" + ` and ` + "`manylinux_2_34`" + ` have. SLES 15 was updated in the same way. To check what such a system
 really has, use ` + "`--root`" + ` with its unpacked image.
 
-A distribution here has the libraries of its smallest image with Python: of Debian and Ubuntu those that
-` + "`debootstrap --variant=minbase --include=python3`" + ` installs. Others are known too: those of GCC (libgomp, libatomic,
-libgfortran, libquadmath, libitm; on Alpine also libstdc++ and libgcc), libnuma, and those of GLib and X11 that policies
-allow. But images such as debian:12 and
-ubuntu:22.04 do not have them, so an object that needs one gets a warning with the package to install
-([library-not-found](rules/library-not-found.md)).
+A distribution here has the libraries of its smallest image with Python: of Debian and Ubuntu
+those that ` + "`debootstrap --variant=minbase --include=python3`" + ` installs. Others are known too: those
+of GCC (libgomp, libatomic, libgfortran, libquadmath, libitm; on Alpine also libstdc++ and
+libgcc), libnuma, and those of GLib and X11 that policies allow. But images such as debian:12 and
+ubuntu:22.04 do not have them, so an object that needs one gets a warning with the package to
+install ([library-not-found](rules/library-not-found.md)).
 `)
 	type row struct{ names, libc, contents, archs string }
 	var rows []*row
