@@ -84,7 +84,9 @@ var systemLibraries = &Kind{
 	Task: func(t *Text) Task {
 		n := t.libraryCount()
 		if t.artifact.Root {
-			return Task{Actor: result.Builder, Do: "install " + result.Plural(n, "it", "them") + " in the root"}
+			return Task{
+				Actor: result.Builder, Do: "install " + result.Plural(n, "it", "them") + " in the root",
+			}
 		}
 		return Task{
 			Actor: result.Installer,
