@@ -163,9 +163,42 @@ func (s *search) run(ctx context.Context) error {
 	}
 }
 
+// decision is the choice of a release of a package.
+type decision struct {
+	name       string
+	candidates []*choice // that were not tried yet
+	mark       int       // the length of search.trail before the current one
+	failed     *dead     // why those before it do not work
+}
+
 // solve chooses a release of each package that is not chosen yet; nil if that succeeds. The error
-// is that of ctx.
+// is that of ctx. The decisions are a slice and no recursion: a list of requirements may have as
+// many as its author likes.
 func (s *search) solve(ctx context.Context) (*dead, error) {
+	var open []*decision
+	for {
+		d, err := s.decide(ctx)
+		if d == nil || err != nil {
+			return nil, err
+		}
+		open = append(open, d)
+		failed, err := s.try(ctx, d)
+		for failed != nil && err == nil {
+			if open = open[:len(open)-1]; len(open) == 0 {
+				return failed, nil
+			}
+			if d = open[len(open)-1]; !s.back(d, failed) {
+				failed, err = s.try(ctx, d)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// decide returns the next decision, nil if all packages are chosen.
+func (s *search) decide(ctx context.Context) (*decision, error) {
 	name := s.next()
 	if name == "" {
 		return nil, ctx.Err()
@@ -180,34 +213,49 @@ func (s *search) solve(ctx context.Context) (*dead, error) {
 			failed.because[n] = true
 		}
 	}
-	for _, c := range candidates {
-		if err := s.lookups.complete(ctx, name, c); err != nil {
+	return &decision{name: name, candidates: candidates, failed: failed}, nil
+}
+
+// try chooses the first of the remaining candidates that excludes no release that is chosen
+// already. If there is none, it returns why.
+func (s *search) try(ctx context.Context, d *decision) (*dead, error) {
+	for len(d.candidates) > 0 {
+		c := d.candidates[0]
+		d.candidates = d.candidates[1:]
+		if err := s.lookups.complete(ctx, d.name, c); err != nil {
 			return nil, err
 		}
-		mark := len(s.trail)
+		d.mark = len(s.trail)
 		s.tries++
-		if s.otherPython(name, c) {
-			if failed.end = cmp.Or(failed.end, name); s.atLimit() {
+		if s.otherPython(d.name, c) {
+			if d.failed.end = cmp.Or(d.failed.end, d.name); s.atLimit() {
 				break
 			}
 			continue
 		}
-		deeper := s.choose(name, c)
-		if deeper == nil {
-			if deeper, err = s.solve(ctx); deeper == nil || err != nil {
-				return nil, err
-			}
+		failed := s.choose(d.name, c)
+		if failed == nil {
+			return nil, nil
 		}
-		s.undo(name, mark)
-		if !deeper.because[name] || s.atLimit() {
-			return deeper, nil
+		if s.back(d, failed) {
+			return failed, nil
 		}
-		maps.Copy(failed.because, deeper.because)
-		failed.end = cmp.Or(failed.end, deeper.end)
 	}
-	failed.end = cmp.Or(failed.end, name)
-	delete(failed.because, name)
-	return failed, nil
+	d.failed.end = cmp.Or(d.failed.end, d.name)
+	delete(d.failed.because, d.name)
+	return d.failed, nil
+}
+
+// back takes back the current choice of a decision because of a failure. over tells that no other
+// candidate can help, because the failure does not depend on the choice, or the search has to stop.
+func (s *search) back(d *decision, failed *dead) (over bool) {
+	s.undo(d.name, d.mark)
+	if !failed.because[d.name] || s.atLimit() {
+		return true
+	}
+	maps.Copy(d.failed.because, failed.because)
+	d.failed.end = cmp.Or(d.failed.end, failed.end)
+	return false
 }
 
 // otherPython reports whether the METADATA of a listed release excludes the interpreter. If that of
