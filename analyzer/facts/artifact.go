@@ -202,14 +202,11 @@ func (a *Artifact) findOpened() (out []string) {
 		if strings.Contains(name, "/") {
 			continue
 		}
-		for _, e := range a.Program.Import(name, "").Events {
-			if e.Global && e.Name != "" && !slices.Contains(out, e.Name) {
-				out = append(out, e.Name)
-			}
-		}
+		opened, _ := a.Program.Opened(name)
+		out = append(out, opened...)
 	}
 	slices.Sort(out)
-	return out
+	return slices.Compact(out)
 }
 
 // Imports reports whether importing the package of a wheel imports a module of it in any case. The

@@ -1,11 +1,15 @@
 package judge
 
 import (
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/facts"
+	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/pkgmeta"
+	"github.com/compat-app/compat/analyzer/startup"
 )
 
 // Global is a library of another package whose symbols are visible to all that is loaded after the
@@ -28,6 +32,134 @@ func (p *Pass) Globals() (out []Global) {
 	return out
 }
 
+// globalsOf identifies what GlobalsOfReleases found for an artifact with a set of packages.
+type globalsOf struct {
+	artifact *facts.Artifact
+	arch     string
+	set      *packages.Set
+}
+
+// GlobalsOfReleases is Globals for releases that are installed with the artifact and whose sources
+// were not given, as far as the import of the artifact imports them in any case. Their sources are
+// read for it, and the libraries that they open.
+func (p *Pass) GlobalsOfReleases() []Global {
+	s := p.sources
+	key := globalsOf{s.facts, p.Platform.Arch, s.set.Set}
+	out, known := s.session.globals[key]
+	if source, ok := s.session.judge.options.Source.(packages.Texts); ok && !known {
+		out = s.globalsOfReleases(source)
+		s.session.globals[key] = out
+	}
+	return out
+}
+
+// globalsOfReleases is GlobalsOfReleases for a set that was not looked at before.
+func (s *sources) globalsOfReleases(source packages.Texts) (out []Global) {
+	if s.starts == nil {
+		s.read()
+	}
+	for _, r := range s.importedReleases() {
+		if s.isRead(r.Name) {
+			continue
+		}
+		for _, top := range topsOf(r) {
+			if !s.facts.ImportsOther(top) {
+				continue
+			}
+			opened, known := promoted[r.Name]
+			if !known {
+				opened = s.openedBy(source, r, top)
+			}
+			for _, l := range s.withNeeded(r, opened) {
+				out = append(out, Global{l, top})
+			}
+		}
+	}
+	return out
+}
+
+// importedReleases returns the releases of the set. For an artifact that needs no library of
+// another package there are none; then it returns the newest of the packages that it requires and
+// imports under their names.
+func (s *sources) importedReleases() []*packages.Release {
+	if len(s.set.Releases) > 0 || s.facts.Metadata == nil {
+		return s.set.Releases
+	}
+	var required []pkgmeta.Requirement
+	for _, q := range s.facts.Metadata.Requires {
+		if s.facts.ImportsOther(strings.ReplaceAll(q.Name, "-", "_")) {
+			required = append(required, q)
+		}
+	}
+	j := s.session.judge
+	if len(required) == 0 {
+		return nil
+	}
+	sets, err := j.resolve(s.ctx, s.on, j.given, required, nil, nil)
+	if err != nil {
+		return nil
+	}
+	return sets[len(sets)-1].Releases
+}
+
+// topsOf returns the top-level packages and modules with libraries of a release, each once.
+func topsOf(r *packages.Release) (out []string) {
+	for i := range r.Libraries {
+		if top := topOf(facts.ModuleName(r.Libraries[i].Path)); !slices.Contains(out, top) {
+			out = append(out, top)
+		}
+	}
+	return out
+}
+
+// openedBy returns what the import of a top-level package of a release opens with RTLD_GLOBAL, as
+// facts.Artifact.Opened does. Of a package with many sources, some that are imported are read.
+func (s *sources) openedBy(source packages.Texts, r *packages.Release, top string) []string {
+	s.addTexts(source, r, top)
+	for range 2 * maxTexts {
+		opened, events := s.program.Program().Opened(top)
+		var more []string
+		for _, e := range append(events, startup.Event{Name: top}) {
+			if !e.Load && s.mayRead(e.Name) {
+				more = append(more, e.Name)
+			}
+		}
+		if len(more) == 0 || !s.addSome(source, more[:min(len(more), atOnce)]) {
+			return opened
+		}
+	}
+	return nil
+}
+
+// withNeeded returns libraries of a release, by their file names, SONAMEs or as modules, with those
+// of the release that they need.
+func (s *sources) withNeeded(r *packages.Release, names []string) (out []*dynlink.Library) {
+	var todo []int
+	seen := map[int]bool{}
+	add := func(name string) {
+		for i := range r.Libraries {
+			l := &r.Libraries[i]
+			if !seen[i] && (l.SONAME == name || path.Base(l.Path) == name ||
+				strings.Contains(name, "/") && facts.ModuleName(l.Path) == name) {
+				seen[i] = true
+				todo = append(todo, i)
+			}
+		}
+	}
+	for _, name := range names {
+		add(name)
+	}
+	for ; len(todo) > 0; todo = todo[1:] {
+		if l := s.readLibrary(r, todo[0]); l.Known {
+			out = append(out, dynlink.OfPackage(r, l))
+			for _, name := range l.Needed {
+				add(name)
+			}
+		}
+	}
+	return out
+}
+
 // opening is an object that is opened with RTLD_GLOBAL, or that such an object needs.
 type opening struct {
 	artifact *facts.Artifact
@@ -40,7 +172,10 @@ func openingsOf(artifacts []*facts.Artifact) (out []opening) {
 	var named map[string][]sibling
 	seen := map[sibling]bool{}
 	for n, a := range artifacts {
-		opened := slices.Concat(a.Opened(), promoted[project(a)])
+		opened, known := promoted[project(a)]
+		if !known {
+			opened = a.Opened()
+		}
 		if len(opened) == 0 {
 			continue
 		}

@@ -94,6 +94,7 @@ type Session struct {
 	libraries *libraries
 	releases  map[releaseOn]*packages.Release // see Releases
 	texts     map[textsKey]texts              // see textsOf
+	globals   map[globalsOf][]Global          // see Pass.GlobalsOfReleases
 	starts    *starts                         // of the current artifact
 	baseline  *loadState                      // of the current artifact, without a fix
 }
@@ -120,6 +121,7 @@ func (j *Judge) Session(
 		libraries: newLibraries(j.options, index),
 		releases:  map[releaseOn]*packages.Release{},
 		texts:     map[textsKey]texts{},
+		globals:   map[globalsOf][]Global{},
 		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),
 	}
 	s.resolver = newResolver(s)

@@ -224,28 +224,37 @@ func (s *sources) publishedLoads(
 	at int,
 	l *dynlink.Library,
 ) (loads bool, undecided string) {
-	m := &r.Libraries[at]
-	if m.Unread {
-		reader, ok := s.session.judge.source.(packages.Reader)
-		if d := s.session.judge.demand; d != nil {
-			reader, ok = d.Reader, true
-		}
-		if ok {
-			read, err := reader.Read(s.ctx, r, s.on, func(path string) int64 {
-				if path == m.Path {
-					return worthIndirect
-				}
-				return 0
-			})
-			if err == nil {
-				m = &read.Libraries[at]
-			}
-		}
-	}
+	m := s.readLibrary(r, at)
 	if !m.Known || m.Imports == nil {
 		return false, m.Path + " was not read"
 	}
 	root := dynlink.OfPackage(r, m)
 	root.Site = s.session.libraries.site()
 	return s.loadedWith(root, m.Imports.Any(loadsOthers), s.session.libraries.ofRelease(r), l)
+}
+
+// readLibrary returns a library of a release, read if it was not and is not too large; otherwise it
+// stays Unread.
+func (s *sources) readLibrary(r *packages.Release, at int) *packages.Library {
+	m := &r.Libraries[at]
+	if !m.Unread {
+		return m
+	}
+	reader, ok := s.session.judge.source.(packages.Reader)
+	if d := s.session.judge.demand; d != nil {
+		reader, ok = d.Reader, true
+	}
+	if !ok {
+		return m
+	}
+	read, err := reader.Read(s.ctx, r, s.on, func(path string) int64 {
+		if path == m.Path {
+			return worthIndirect
+		}
+		return 0
+	})
+	if err != nil {
+		return m
+	}
+	return &read.Libraries[at]
 }

@@ -213,9 +213,10 @@ func undefined(p *analyzer.Pass, v *analyzer.View) iter.Seq[dynlink.Binding] {
 // clingcon does clingo. It is not known that it does so first, so the symbol is undecided.
 func ofGlobal(p *analyzer.Pass) func(symbol string) bool {
 	opened := sync.OnceValue(func() []analyzer.Global {
-		return slices.DeleteFunc(p.Globals(), func(g analyzer.Global) bool {
+		given := slices.DeleteFunc(p.Globals(), func(g analyzer.Global) bool {
 			return !p.Facts.ImportsOther(g.Import)
 		})
+		return append(given, p.GlobalsOfReleases()...)
 	})
 	return func(symbol string) bool {
 		return slices.ContainsFunc(opened(), func(g analyzer.Global) bool {

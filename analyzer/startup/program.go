@@ -42,6 +42,18 @@ func (p Program) Import(name, until string) Run {
 	return w.Run
 }
 
+// Opened returns what the import of a package opens with RTLD_GLOBAL, perhaps only under a
+// condition: file names of libraries and, with a slash, paths of modules; and all that happens then.
+func (p Program) Opened(name string) (opened []string, events []Event) {
+	events = p.Import(name, "").Events
+	for _, e := range events {
+		if e.Global && e.Name != "" && !slices.Contains(opened, e.Name) {
+			opened = append(opened, e.Name)
+		}
+	}
+	return opened, events
+}
+
 // Index is a program in which the sources that import a module or load a library are found without
 // reading all of them. It is safe for concurrent use, except with Add.
 type Index struct {
