@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -30,6 +31,7 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/analyzer/sbom"
 	"github.com/compat-app/compat/analyzer/trial"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // Analyzer checks artifacts with a list of rules. It is safe for concurrent use.
@@ -389,13 +391,18 @@ func untagged(f *facts.Artifact, targets []judge.Target) string {
 	if i < 0 {
 		return ""
 	}
-	note := fmt.Sprintf("PyPI does not accept the tag %s; auditwheel repair changes it", tags[i])
+	note := fmt.Sprintf("PyPI does not accept the tag %s of %s", tags[i], path.Base(f.Path))
 	for _, t := range targets {
 		if p := t.Platform; p.Kind == platform.Policy && p.Libc == "glibc" {
-			return note + fmt.Sprintf(". The symbols of %s allow %s", f.Path, p.Name)
+			file := f.Path
+			if _, archive := fix.Place(file); archive != "" {
+				file = path.Base(file)
+			}
+			return note + ". Its symbols allow another one: " + string("auditwheel repair --plat "+
+				shellword.Quote(p.Name)+" "+shellword.Quote(shellword.File(file)))
 		}
 	}
-	return note
+	return note + "; auditwheel repair changes it"
 }
 
 // artifact checks an artifact on each of its targets.

@@ -50,16 +50,13 @@ func annotation(v view, i int, file string, line int) Annotation {
 		if j == 2 {
 			break
 		}
-		label := "Fix"
-		if j > 0 {
-			label = "Or"
+		command := ""
+		if inlineCommand(x) != "" {
+			command = string(x.Command)
 		}
-		text := fmt.Sprintf("%s (%s): %s", label, causetext.FixState(c, x),
-			plain(mdsafe.Cut(x.Title.String(), maxShown)))
-		if inlineCommand(x) != "" && len(x.Command) <= maxShown {
-			text += ": " + mdsafe.Visible(string(x.Command))
-		}
-		lines = append(lines, text)
+		lines = append(lines, causetext.Line(v.report, i, j, command, func(s string) string {
+			return plain(mdsafe.Cut(s, maxShown))
+		}))
 		if x.Command != "" {
 			raw = append(raw, string(x.Command))
 		}

@@ -104,11 +104,11 @@ func RenderDependencies(in Input, d *Dependencies) Check {
 	list := mdsafe.Join(lines, maxOutput/3, func(left int) string { return leftOut(in, left) })
 	foot := link(in, "\n", "The full report")
 	c.Summary = mdsafe.Join([]string{
-		s.lead() + "\n" + s.unreadList() + "\n" + list, s.repairedList(),
+		s.lead() + "\n" + s.unreadList() + "\n" + list, restOf(s.view), s.repairedList(),
 		existingList(in, s.view, maxOutput/8), acceptedList(s.accepted), s.reviewedList(),
 		noteList(d.Report.Notes), foot,
 	}, maxOutput, nil)
-	c.Text = details(in, s.view)
+	c.Text = details(in, s.view, 0)
 	c.Annotations = s.annotations()
 	c.Review = s.review()
 	c.Sticky = s.sticky(foot)

@@ -29,8 +29,9 @@ func Render(in Input) Check {
 		Actions:    recheck(),
 		Clean:      len(s.fresh) == 0 && !unchecked(in, s),
 	}
-	c.Summary = summary(in, s)
-	c.Text = details(in, s)
+	var told int
+	c.Summary, told = summary(in, s)
+	c.Text = details(in, s, told)
 	c.Names = s.names(s.fresh)
 	source := newSources(in.Files)
 	c.Annotations = annotations(in, s, source)
@@ -127,8 +128,9 @@ func Outcome(in Input) analyzer.Outcome {
 	return analyzer.OutcomePass
 }
 
-// summary returns the overview: the verdict, one line per cause, and lists.
-func summary(in Input, v view) string {
+// summary returns the overview: the verdict, each new cause with what to do, and lists. told is the
+// number of causes for which there was room.
+func summary(in Input, v view) (text string, told int) {
 	rows := causetext.RowsTable(causetext.Rows(in.Report))
 	head := lead(in, v) + "\n" + rows + missingList(in.Missing) + unselectedList(in.Unselected)
 	if in.Advice != "" {
@@ -137,25 +139,37 @@ func summary(in Input, v view) string {
 	if runs := causetext.RunsMarkdown(v.steps); runs != "" { // the lists would be one without a text
 		head += runs + "\nThe causes:\n"
 	}
-	var lines []string
-	for n, i := range v.fresh {
-		l := fmt.Sprintf("%d. %s\n", n+1, v.line(i))
-		if n == 0 {
-			l = "\n" + l
-		}
-		lines = append(lines, l)
+	var items []string
+	for _, i := range v.fresh {
+		items = append(items, "\n"+causetext.Item(v.report, i, v.in(i), v.steps))
 	}
-	body := mdsafe.Join(lines, maxOutput*2/5, func(left int) string { return leftOut(in, left) })
+	left := 0
+	body := mdsafe.Join(items, maxOutput*2/5, func(n int) string {
+		left = n
+		return leftOut(in, n)
+	})
 	compared := assetList(in, v) + abiSections(in.Report)
 	tail := unreadList(v.unread) + noteList(in.Report.OtherNotes()) + acceptedList(v.accepted) +
 		acceptedMissingList(in.AcceptedMissing) + skippedList(in.Report.Skipped) + targets(in.Report) +
 		link(in, "\n", "The full report") + foot(in.Report)
 	old := existingList(in, v, maxOutput/8)
-	return mdsafe.Join([]string{head, body, compared, old, tail, logSection(in.Logs)}, maxOutput, nil)
+	blocks := []string{head, body, restOf(v), compared, old, tail, logSection(in.Logs)}
+	return mdsafe.Join(blocks, maxOutput, nil), len(v.fresh) - left
 }
 
-// details returns each new cause in full: evidence, platforms and all fixes.
-func details(in Input, v view) string {
+// restOf returns the command of the plan if no step of a single cause has it; else "".
+func restOf(v view) string {
+	lines := v.steps.Rest()
+	if len(lines) == 0 {
+		return ""
+	}
+	return "\nThis command applies the fixes that change the artifacts:\n\n" +
+		mdsafe.Fence("", mdsafe.Lines(strings.Join(lines, "\n")))
+}
+
+// details returns why each new cause fails: evidence and platforms. The summary has what to do about
+// the first of them, as many as told.
+func details(in Input, v view, told int) string {
 	if len(v.fresh) == 0 {
 		return ""
 	}
@@ -164,12 +178,9 @@ func details(in Input, v view) string {
 	if in.BaseName != "" {
 		o.Base = mdsafe.Code(base(in), 60)
 	}
-	for _, i := range v.fresh {
+	for n, i := range v.fresh {
+		o.Why = n < told
 		blocks = append(blocks, causetext.Section(v.report, i, o)+"\n")
-	}
-	if lines := v.steps.Rest(); len(lines) > 0 {
-		blocks = append(blocks, "This command applies the fixes that change the artifacts:\n\n"+
-			mdsafe.Fence("", mdsafe.Lines(strings.Join(lines, "\n"))))
 	}
 	legend := "\n" + causetext.KeyOf(v.report) + " [How to read a report](" + causetext.ReadURL +
 		").\n"

@@ -277,6 +277,7 @@ func TestHugeReports(t *testing.T) {
 func unbalanced(s string) string {
 	open := ""
 	for l := range strings.SplitSeq(s, "\n") {
+		l = strings.TrimLeft(l, " ") // it may be in a list
 		n := len(l) - len(strings.TrimLeft(l, "`"))
 		switch {
 		case open == "" && n >= 3 && !strings.Contains(l[n:], "`"):

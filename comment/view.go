@@ -82,15 +82,23 @@ func (v view) headline(i int) string {
 	return mdsafe.Plain(name, 80) + ": " + mdsafe.Plain(c.Title, 0)
 }
 
+// in says in which of several artifacts of a pull request a cause is, as Markdown; "" if there is
+// one.
+func (v view) in(i int) string {
+	if !v.report.PullRequest || len(v.report.Artifacts) < 2 {
+		return ""
+	}
+	return causetext.In(v.report, v.cause(i),
+		func(a string) string { return mdsafe.Code(path.Base(a), maxShown) })
+}
+
 // line returns a cause in one line of Markdown: what, who has to act, and the first fix.
 func (v view) line(i int) string {
 	c := v.cause(i)
 	known := causetext.Names(v.report, c)
 	s := "**" + string(c.Severity) + "** "
-	if v.report.PullRequest && len(v.report.Artifacts) > 1 {
-		s += causetext.In(v.report, c,
-			func(a string) string { return mdsafe.Code(path.Base(a), maxShown) }) +
-			": "
+	if in := v.in(i); in != "" {
+		s += in + ": "
 	}
 	s += mdsafe.Prose(c.Title, known...) + ". " +
 		mdsafe.Prose(causetext.Task(v.report, c), known...)
@@ -141,13 +149,13 @@ func (v view) inline(i int) string {
 	}
 	step := v.steps.Of(i, 0)
 	if len(step.Commands) == 0 && step.Remark != "" {
-		return ". " + mdsafe.Prose(strings.TrimSuffix(step.Remark, "."))
+		return ". " + mdsafe.Prose(strings.TrimSuffix(step.Remark, "."), step.Whole)
 	}
 	if len(step.Commands) != 1 || len(step.Commands[0]) > maxShown {
 		return ""
 	}
 	if step.Before != "" {
-		before := strings.Join(causetext.NonEmpty(mdsafe.Prose(step.Build), step.Before), " ")
+		before := strings.Join(causetext.NonEmpty(mdsafe.Prose(step.Build, step.Whole), step.Before), " ")
 		return ". " + before + ": " + mdsafe.Code(step.Commands[0], maxShown)
 	}
 	return ": " + mdsafe.Code(step.Commands[0], maxShown)

@@ -2,6 +2,7 @@ package cause
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,10 +12,11 @@ import (
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
-// NextBuilds sets CauseFix.NextBuild of the fixes that builders make. It is called after all steps
-// that change fixes.
+// NextBuilds sets CauseFix.NextBuild and NextCommand of the fixes that builders make. It is called
+// after all steps that change fixes.
 func NextBuilds(r *result.Report) {
 	for i := range r.Causes {
 		c := &r.Causes[i]
@@ -28,18 +30,20 @@ func NextBuilds(r *result.Report) {
 			}
 		}
 		for j := range c.Fixes {
-			c.Fixes[j].NextBuild = nextBuild(c.Fixes[j].Fix, requires)
+			x := &c.Fixes[j]
+			x.NextBuild, x.NextCommand = nextBuild(x.Fix, c.Artifact, requires)
 		}
 	}
 }
 
 // nextBuild says what the build of a wheel needs so that the next one is right without the fix: a
-// sentence, or "" if the title or the cost of the fix says it. requires is Requires-Python of the
-// wheel; "" = any.
-func nextBuild(x fix.Fix, requires string) string {
+// sentence, or "" if the title or the cost of the fix says it, and the command in it. requires is
+// Requires-Python of the wheel; "" = any.
+func nextBuild(x fix.Fix, wheel, requires string) (sentence string, command shellword.Line) {
 	const next = fix.NextBuild
 	if x.Bundling != nil && x.Bundling.With != "" {
-		return next + "run " + string(x.Bundling.With) + " on its wheel."
+		command = x.Bundling.Command(builtWheels(wheel))
+		return next + "run " + string(command) + ".", command
 	}
 	if len(x.Retags) > 0 {
 		to := x.Retags[0].To.Platform
@@ -47,22 +51,31 @@ func nextBuild(x fix.Fix, requires string) string {
 		switch {
 		case tag.System == platform.TagMacOS && hasRelease(x.Retags[0].Wheel, tag):
 			return next + "set _PYTHON_HOST_PLATFORM=" + fmt.Sprintf("macosx-%d.%d-%s", tag.Version[0],
-				tag.Version[1], tag.Arch) + ", so that it gets this tag."
+				tag.Version[1], tag.Arch) + ", so that it gets this tag.", ""
 		case tag.System == platform.TagMacOS:
-			return next + fmt.Sprintf("set MACOSX_DEPLOYMENT_TARGET=%d.%d.", tag.Version[0], tag.Version[1])
+			return next + fmt.Sprintf("set MACOSX_DEPLOYMENT_TARGET=%d.%d.", tag.Version[0],
+				tag.Version[1]), ""
 		case tag.System == platform.TagLinux && to != "":
-			s := next + "use auditwheel repair --plat " + to
+			command = "auditwheel repair --plat " + shellword.Quote(to) + " " + builtWheels(wheel)
+			s := next + "run " + string(command)
 			if python := raised(x.Retags[0].To, requires); python != "" {
 				s += ", set the Python tag" + python
 			}
-			return s + "."
+			return s + ".", command
 		}
-		return next + "set these tags there too" + raised(x.Retags[0].To, requires) + "."
+		return next + "set these tags there too" + raised(x.Retags[0].To, requires) + ".", ""
 	}
 	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
-		return next + "write it there too."
+		return next + "write it there too.", ""
 	}
-	return ""
+	return "", ""
+}
+
+// builtWheels is the argument of a command for the wheels of a package that a build wrote: builds
+// write to dist unless an option names another folder.
+func builtWheels(wheel string) shellword.Line {
+	name, _, _ := strings.Cut(path.Base(wheel), "-")
+	return "dist/" + shellword.Quote(name) + "-*.whl"
 }
 
 // maxRequires limits the length of a Requires-Python that is shown.

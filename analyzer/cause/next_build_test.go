@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/compat-app/compat/analyzer/fix"
@@ -17,12 +18,19 @@ func TestNextBuild(t *testing.T) {
 	for want, x := range map[string]fix.Fix{
 		"For the next build, set _PYTHON_HOST_PLATFORM=macosx-11.0-x86_64, so that it gets this " +
 			"tag.": slice,
-		"For the next build, run auditwheel on its wheel.": {
-			Kind: fix.KindPatchelf, Bundling: &fix.Bundling{With: fix.Auditwheel},
+		"For the next build, run auditwheel repair --exclude libz.so.1 dist/w-*.whl.": {
+			Kind:     fix.KindPatchelf,
+			Bundling: &fix.Bundling{With: fix.Auditwheel, Exclude: []string{"libz.so.1"}},
+		},
+		"For the next build, run delocate-wheel -v dist/w-*.whl.": {
+			Kind: fix.KindPatchelf, Bundling: &fix.Bundling{With: fix.Delocate},
+		},
+		"For the next build, run delvewheel repair dist/w-*.whl.": {
+			Kind: fix.KindPatchelf, Bundling: &fix.Bundling{With: fix.Delvewheel},
 		},
 		"For the next build, set MACOSX_DEPLOYMENT_TARGET=10.9.": retag(
 			pkgmeta.Tag{Platform: "macosx_10_9_universal2"}),
-		"For the next build, use auditwheel repair --plat manylinux_2_24_x86_64.": retag(
+		"For the next build, run auditwheel repair --plat manylinux_2_24_x86_64 dist/w-*.whl.": retag(
 			pkgmeta.Tag{Platform: "manylinux_2_24_x86_64"}),
 		"For the next build, set these tags there too.": retag(pkgmeta.Tag{Python: "cp310"}),
 		"For the next build, write it there too.": {
@@ -30,8 +38,10 @@ func TestNextBuild(t *testing.T) {
 		},
 		"": {Kind: fix.KindPatchelf}, // its cost says it
 	} {
-		if got := nextBuild(x, ""); got != want {
-			t.Errorf("%s: got %q, want %q", x.Kind, got, want)
+		got, command := nextBuild(x, "a/w-1-py3-none-any.whl", "")
+		if got != want || strings.Contains(want, "dist/") != (command != "") ||
+			!strings.Contains(got, string(command)) {
+			t.Errorf("%s: got %q with %q, want %q", x.Kind, got, command, want)
 		}
 	}
 }
@@ -47,14 +57,14 @@ func TestNextBuildRequiresPython(t *testing.T) {
 		">=3.11": "For the next build, set these tags there too.",
 		"":       "For the next build, set these tags there too.",
 	} {
-		if got := nextBuild(x, requires); got != want {
+		if got, _ := nextBuild(x, "w-1-py3-none-any.whl", requires); got != want {
 			t.Errorf("%s: got %q, want %q", requires, got, want)
 		}
 	}
 	x.Retags[0].To.Platform = "manylinux_2_34_x86_64"
-	const want = "For the next build, use auditwheel repair --plat manylinux_2_34_x86_64, set the " +
-		"Python tag, and raise Requires-Python to >=3.11; in this file it stays >=3.8."
-	if got := nextBuild(x, ">=3.8"); got != want {
+	const want = "For the next build, run auditwheel repair --plat manylinux_2_34_x86_64 dist/w-*.whl, " +
+		"set the Python tag, and raise Requires-Python to >=3.11; in this file it stays >=3.8."
+	if got, _ := nextBuild(x, "w-1-py3-none-any.whl", ">=3.8"); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -105,6 +105,9 @@ type CauseFix struct {
 	// NextBuild is a sentence: what the build of the wheel needs so that the next one is right without
 	// the fix; "" if the title or the cost says it.
 	NextBuild string `json:"next_build,omitempty"`
+	// NextCommand is the command that NextBuild contains, for the wheels that the build writes to
+	// dist; "" if it contains none.
+	NextCommand shellword.Line `json:"next_command,omitempty"`
 }
 
 // NewBuild reports whether a wheel has to be built again, in another way, because of the cause:
@@ -173,6 +176,31 @@ func (c *Cause) ForUsers(x CauseFix) bool {
 // OfBuilder reports whether the builder of a wheel has to act.
 func (c *Cause) OfBuilder() bool {
 	return c.Actor == Builder && strings.HasSuffix(c.Artifact, ".whl")
+}
+
+// Corrects reports whether a cause is removed in the pull request that a report is about, so that
+// its author corrects the build.
+func (r *Report) Corrects(c *Cause) bool {
+	return r.PullRequest && c.Actor == Builder && !c.AnotherWheel()
+}
+
+// OfPullRequest says that the artifacts were built for a pull request. A change of how the build
+// links then comes before an edit of what was built, which has to be repeated after each build.
+func (r *Report) OfPullRequest() {
+	r.PullRequest = true
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		if !r.Corrects(c) || c.Together || len(c.Fixes) == 0 || c.Fixes[0].Kind != fix.KindPatchelf {
+			continue
+		}
+		at := slices.IndexFunc(c.Fixes, func(x CauseFix) bool {
+			return x.Kind == fix.KindLinkFlag && x.Clears == c.Fixes[0].Clears
+		})
+		if at > 0 {
+			link := c.Fixes[at]
+			c.Fixes = slices.Insert(slices.Delete(slices.Clone(c.Fixes), at, at+1), 0, link)
+		}
+	}
 }
 
 // Plan is the smallest known set of fixes that together remove all errors.

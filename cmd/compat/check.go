@@ -295,7 +295,9 @@ func checkPaths(
 	}
 	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
 	r.Plan.Save = in.saved(r)
-	r.PullRequest = inPullRequest(env)
+	if inPullRequest(env) {
+		r.OfPullRequest()
+	}
 	r.Decide(failOn)
 	if f.strict && r.Outcome == analyzer.OutcomePass && slices.ContainsFunc(r.Artifacts,
 		func(a analyzer.Artifact) bool { return a.Objects == 0 }) {

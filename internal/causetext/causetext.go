@@ -13,7 +13,6 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
-	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
@@ -59,48 +58,38 @@ type SectionOptions struct {
 	Rules   func(id string) string // address of the page of a rule; nil = none is linked
 	Base    string                 // Markdown, what the report was compared with; "" = nothing
 	Steps   *Steps                 // of the causes that are shown
+	Why     bool                   // only why it fails and the evidence: Item has what to do
 }
 
 // Section returns the Markdown of cause i under a heading: title, who has to act, what users see,
-// evidence, platforms and fixes.
+// fixes, evidence and platforms.
 func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	c := &r.Causes[i]
 	known := Names(r, c)
 	var b strings.Builder
-	name := ""
-	if o.Steps.Only() {
-		name = " (" + mdsafe.Code(c.ID, 100) + ")"
-	}
-	fmt.Fprintf(&b, "%s %d. %s%s: %s\n\n", o.Heading, i+1, c.Severity, name,
+	fmt.Fprintf(&b, "%s %d. %s%s: %s\n\n", o.Heading, i+1, c.Severity, o.Steps.name(c),
 		mdsafe.Prose(c.Title, known...))
-	b.WriteString(mdsafe.Prose(Task(r, c), known...))
+	var about []string
+	if !o.Why {
+		about = append(about, mdsafe.Prose(Task(r, c), known...))
+	}
 	if why := Why(c); why != "" && c.Severity != analyzer.Warning {
-		b.WriteString(" " + mdsafe.Prose(why, known...) + ".")
+		about = append(about, mdsafe.Prose(why, known...)+".")
 	}
 	switch {
 	case !c.New:
-		b.WriteString(" Not new: " + cmp.Or(o.Base, "the base") + " has it too.")
+		about = append(about, "Not new: "+cmp.Or(o.Base, "the base")+" has it too.")
 	case o.Base != "":
-		b.WriteString(" New: " + o.Base + " does not have it.")
+		about = append(about, "New: "+o.Base+" does not have it.")
 	}
-	b.WriteString("\n")
+	if len(about) > 0 {
+		b.WriteString(sentences(about...) + "\n")
+	}
 	if label, message := Seen(r, i); message != "" {
 		fmt.Fprintf(&b, "\n%s: %s\n", label, mdsafe.Code(message, maxShown))
 	}
-	for j, x := range c.Fixes {
-		step := o.Steps.Of(i, j)
-		if n := ShownBefore(r, i, x); n > 0 {
-			too, state := "", step.State
-			if !x.Verified { // it may have been tried for the other
-				too, state = ", which changes this too", state+" for this cause"
-			}
-			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", step.Label, n, too, state)
-			continue
-		}
-		b.WriteString("\n" + markdownFix(step.Label, x, step, known))
-	}
-	if len(c.Fixes) == 0 {
-		b.WriteString("\n" + NoFix + "\n")
+	if !o.Why {
+		b.WriteString(markdownFixes(r, i, o.Steps))
 	}
 	if table := evidenceTable(c); table != "" {
 		b.WriteString("\n" + table)
@@ -120,6 +109,54 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	return b.String()
 }
 
+// Item returns an item of a numbered list about cause i: what is wrong, who has to act, and the
+// fixes. in is Markdown, where it is found: "in all 3 wheels"; "" = not said.
+func Item(r *analyzer.Report, i int, in string, steps *Steps) string {
+	c := &r.Causes[i]
+	known := Names(r, c)
+	number := fmt.Sprintf("%d. ", i+1)
+	title := mdsafe.Prose(c.Title, known...)
+	if in != "" {
+		title = in + ": " + title
+	}
+	item := fmt.Sprintf("**%s**%s %s. %s\n%s", c.Severity, steps.name(c), title,
+		mdsafe.Prose(Task(r, c), known...), markdownFixes(r, i, steps))
+	return number + indent(item, len(number)) + "\n"
+}
+
+// indent puts the lines of a block after the first below the text of an item of a list.
+func indent(block string, columns int) string {
+	lines := strings.Split(strings.TrimRight(block, "\n"), "\n")
+	for i := 1; i < len(lines); i++ {
+		if lines[i] != "" {
+			lines[i] = strings.Repeat(" ", columns) + lines[i]
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// markdownFixes returns the fixes of a cause, given by its index, each after a blank line.
+func markdownFixes(r *analyzer.Report, i int, steps *Steps) string {
+	c := &r.Causes[i]
+	var b strings.Builder
+	for j, x := range c.Fixes {
+		step := steps.Of(i, j)
+		if n := ShownBefore(r, i, x); n > 0 {
+			too, state := "", step.State
+			if !x.Verified { // it may have been tried for the other
+				too, state = ", which changes this too", state+" for this cause"
+			}
+			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", step.Label, n, too, state)
+			continue
+		}
+		b.WriteString("\n" + markdownFix(step.Label, x, step, Names(r, c)))
+	}
+	if len(c.Fixes) == 0 {
+		b.WriteString("\n" + NoFix + "\n")
+	}
+	return b.String()
+}
+
 // Task is Action, and of a warning why it is one.
 func Task(r *analyzer.Report, c *analyzer.Cause) string {
 	action := Action(r, c)
@@ -132,7 +169,7 @@ func Task(r *analyzer.Report, c *analyzer.Cause) string {
 // Action says who has to do what about a cause, and who is affected. The author of a pull request
 // is the one who corrects the build of a wheel, so there it says what to do.
 func Action(r *analyzer.Report, c *analyzer.Cause) string {
-	if !edited(r, c) || c.Do == "" {
+	if !r.Corrects(c) || c.Do == "" {
 		return c.Action
 	}
 	s := inPullRequest + ": " + c.Do + "."
@@ -143,11 +180,6 @@ func Action(r *analyzer.Report, c *analyzer.Cause) string {
 }
 
 const inPullRequest = "In this pull request"
-
-// edited reports whether a cause is removed in the pull request that a report is about.
-func edited(r *analyzer.Report, c *analyzer.Cause) bool {
-	return r.PullRequest && c.Actor == result.Builder && !c.AnotherWheel()
-}
 
 // Why says why a cause has its severity: "Why an error: no known package provides it"; "" if that
 // is not said.
@@ -348,7 +380,7 @@ func markdownFix(label string, x analyzer.CauseFix, step Step, known []string) s
 	b := fmt.Sprintf("**%s** (%s%s): %s\n", label, step.By, step.State,
 		mdsafe.Prose(x.Title.String(), known...))
 	if step.Remark != "" {
-		b += "\n" + mdsafe.Prose(step.Remark) + "\n"
+		b += "\n" + mdsafe.Prose(step.Remark, step.Whole) + "\n"
 	}
 	if len(step.Commands) > 0 {
 		if step.Before != "" {
@@ -372,8 +404,8 @@ func RunsMarkdown(s *Steps) string {
 	for i, x := range s.Runs() {
 		fence := mdsafe.Fence("", mdsafe.Cut(mdsafe.Lines(strings.Join(x.Commands, "\n")), 2000))
 		if about := s.About(i); about != "" {
-			fence = fmt.Sprintf("%d. %s\n\n   %s\n", i+1, mdsafe.Prose(about),
-				strings.ReplaceAll(strings.TrimRight(fence, "\n"), "\n", "\n   "))
+			number := fmt.Sprintf("%d. ", i+1)
+			fence = number + indent(mdsafe.Prose(about)+"\n\n"+fence, len(number)) + "\n"
 		}
 		b.WriteString(fence)
 	}

@@ -279,7 +279,7 @@ func place(r *analyzer.Report, c *analyzer.Cause) string {
 		switch {
 		case c.AnotherWheel():
 			return "with one more wheel"
-		case edited(r, c):
+		case r.Corrects(c):
 			return thisPullRequest
 		}
 	case result.Installer:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -31,6 +32,8 @@ type Step struct {
 	// Build is the sentence of Remark about what a build needs that can still be corrected; "" =
 	// none.
 	Build string
+	// Whole is a command in Remark or Build, which is not broken into lines; "" = none.
+	Whole string
 	next  string // what the build needs, after Remark
 	run   int    // the number of the run that has the command; 0 = none
 	reads bool   // Commands read what the command of the plan writes
@@ -80,6 +83,14 @@ func (s *Steps) Of(cause, fix int) Step { return s.of[[2]int{cause, fix}] }
 
 // Only reports whether a command names causes by their IDs.
 func (s *Steps) Only() bool { return s.only }
+
+// name is the ID of a cause in parentheses, as Markdown, if a command names causes; else "".
+func (s *Steps) name(c *analyzer.Cause) string {
+	if !s.only {
+		return ""
+	}
+	return " (" + mdsafe.Code(c.ID, 100) + ")"
+}
 
 // Rest returns the lines of the command of the plan if no step of a single cause has it; else nil.
 func (s *Steps) Rest() []string { return s.rest }
@@ -180,12 +191,14 @@ func (w *stepWriter) finish() {
 			x.Remark = fmt.Sprintf("Run command %d first: it writes the wheel that this one reads.",
 				w.planRun)
 		}
-		if c := &w.report.Causes[at[0]]; edited(w.report, c) {
-			x.Build = x.inBuild(c.Fixes[at[1]])
+		c := &w.report.Causes[at[0]]
+		x.Whole = string(c.Fixes[at[1]].NextCommand)
+		if w.report.Corrects(c) {
+			x.Build = x.inBuild(c, c.Fixes[at[1]])
 			x.next = x.Build
 		}
 		if w.ofBuilt(at[0], x.Commands) {
-			x.Before, x.Remark = builtWheel, sentences(x.next, x.Remark)
+			x.Before, x.Remark = builtWheel+inParentheses(x.Remark), x.next
 		} else {
 			x.Remark = sentences(x.Remark, x.next)
 		}
@@ -204,10 +217,39 @@ func (w *stepWriter) finish() {
 // builtWheel precedes a command for a wheel where the build can still be corrected.
 const builtWheel = "For a wheel that is already built"
 
+// inParentheses is a remark about the command that it precedes; "" if there is none.
+func inParentheses(remark string) string {
+	if remark == "" {
+		return ""
+	}
+	remark = strings.ReplaceAll(strings.TrimSuffix(remark, "."), ". ", "; ")
+	return " (" + strings.ToLower(remark[:1]) + remark[1:] + ")"
+}
+
+// Line is fix i of a cause, given by its index, as plain text: what to change in a build that can
+// still be corrected comes before a command for what was built. command is shown after the title;
+// "" = none. clean makes the text safe to show.
+func Line(r *analyzer.Report, cause, i int, command string, clean func(string) string) string {
+	c := &r.Causes[cause]
+	x := c.Fixes[i]
+	step := StepsOf(r, []int{cause}, true).Of(cause, i)
+	line := step.Label + " (" + FixState(c, x) + "): " + clean(x.Title.String())
+	if step.Build != "" {
+		line += ". " + clean(strings.TrimSuffix(step.Build, "."))
+	}
+	if command != "" && r.Corrects(c) && NamesWheel(command) {
+		line += ". " + builtWheel
+	}
+	if command != "" {
+		line += ": " + mdsafe.Lines(command)
+	}
+	return line
+}
+
 // ofBuilt reports whether commands for a cause, given by its index, change a wheel that is already
 // built, while its build can still be corrected.
 func (w *stepWriter) ofBuilt(cause int, commands []string) bool {
-	return edited(w.report, &w.report.Causes[cause]) &&
+	return w.report.Corrects(&w.report.Causes[cause]) &&
 		slices.ContainsFunc(commands, NamesWheel)
 }
 
@@ -217,7 +259,11 @@ func NamesWheel(command string) bool { return strings.Contains(command, ".whl") 
 
 // inBuild is the sentence about what a build that can still be corrected needs, so that the fix is
 // not; "" if the title says it.
-func (s *Step) inBuild(x analyzer.CauseFix) string {
+func (s *Step) inBuild(c *analyzer.Cause, x analyzer.CauseFix) string {
+	made := " after the wheel is made."
+	if !c.OfBuilder() {
+		made = " after the file is linked."
+	}
 	next, ok := strings.CutPrefix(s.next, fix.NextBuild)
 	switch {
 	case ok && x.Kind.Setting() != fix.Requirements: // their title says where they are written
@@ -225,9 +271,9 @@ func (s *Step) inBuild(x analyzer.CauseFix) string {
 	case ok || x.Kind != fix.KindPatchelf || !x.Verified:
 		return ""
 	case s.run > 0 && strings.ContainsAny(s.By, "0123456789"):
-		return "In the build, run " + strings.TrimSuffix(s.By, ", ") + " after the wheel is made."
+		return "In the build, run " + strings.TrimSuffix(s.By, ", ") + made
 	}
-	return "In the build, run the command after the wheel is made."
+	return "In the build, run the command" + made
 }
 
 func (w *stepWriter) step(i, j int) Step {

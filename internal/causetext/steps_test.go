@@ -8,6 +8,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/result"
+	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
 )
 
@@ -308,10 +309,12 @@ func TestPullRequest(t *testing.T) {
 			"In the build, use auditwheel."},
 		"edit": {result.Builder, edit, "In this pull request: do it. Affected: all.",
 			"fix it in this pull request",
-			"In the build, run the command after the wheel is made. " + written, builtWheel,
+			"In the build, run the command after the wheel is made.",
+			builtWheel + " (the command writes the corrected wheel to ./fixed)",
 			"In the build, run the command after the wheel is made."},
 		"requirement": {result.Builder, require, "In this pull request: do it. Affected: all.",
-			"fix it in this pull request", written, builtWheel, ""},
+			"fix it in this pull request", "",
+			builtWheel + " (the command writes the corrected wheel to ./fixed)", ""},
 		"setting": {result.Builder, image, "In this pull request: do it. Affected: all.",
 			"fix it in this pull request", "", "", ""},
 		"of others": {result.Upstream, tag, "They do it.",
@@ -332,6 +335,45 @@ func TestPullRequest(t *testing.T) {
 		if got.Remark != c.remark || got.Before != c.before || got.Build != c.build {
 			t.Errorf("%s: got %q, %q, %q, want %q, %q, %q", name, got.Remark, got.Before, got.Build,
 				c.remark, c.before, c.build)
+		}
+	}
+}
+
+// A fix in one line has what the build needs before the command for what was built.
+func TestLine(t *testing.T) {
+	tag := offered("Tag it", "wheel tags w-1-py3-none-any.whl", true)
+	tag.NextBuild = "For the next build, use auditwheel."
+	link := offered("Link it", "-lz", false)
+	link.Kind = fix.KindLinkFlag
+	edit := offered("Edit it", "patchelf w-1-py3-none-any.whl", true)
+	edit.Kind = fix.KindPatchelf
+	for _, c := range []struct {
+		fixes []analyzer.CauseFix
+		pull  bool
+		want  []string
+	}{
+		{[]analyzer.CauseFix{tag}, false,
+			[]string{"Fix (tried: this cause is gone): Tag it: wheel tags w-1-py3-none-any.whl"}},
+		{[]analyzer.CauseFix{tag}, true, []string{"Fix (tried: this cause is gone): Tag it. In the " +
+			"build, use auditwheel. For a wheel that is already built: wheel tags w-1-py3-none-any.whl"}},
+		{[]analyzer.CauseFix{edit, link}, false, []string{
+			"Fix (tried: this cause is gone): Edit it: patchelf w-1-py3-none-any.whl",
+			"Or (not tried): Link it: -lz"}},
+		{[]analyzer.CauseFix{edit, link}, true, []string{"Fix (not tried): Link it: -lz",
+			"Or (tried: this cause is gone): Edit it. In the build, run the command after the wheel is " +
+				"made. For a wheel that is already built: patchelf w-1-py3-none-any.whl"}},
+	} {
+		x := one("a", c.fixes...)
+		x.Actor = result.Builder
+		r := &analyzer.Report{Causes: []analyzer.Cause{x}}
+		if c.pull {
+			r.OfPullRequest()
+		}
+		for i, want := range c.want {
+			got := Line(r, 0, i, string(r.Causes[0].Fixes[i].Command), mdsafe.Visible)
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
 		}
 	}
 }

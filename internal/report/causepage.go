@@ -182,7 +182,7 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 		title = append(title, whole(x.Title.String()), g.Text(" "), state)
 		var body []g.Node
 		if step.Remark != "" {
-			body = append(body, h.P(whole(step.Remark)))
+			body = append(body, h.P(withCode(step.Remark, step.Whole)))
 		}
 		if len(step.Commands) > 0 {
 			if step.Before != "" {

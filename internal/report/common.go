@@ -43,16 +43,16 @@ func subject(f *analyzer.Finding) string {
 	return f.Rule
 }
 
-// advice is the action of a cause and its fixes, each on a line of its own.
-func advice(r *analyzer.Report, c *analyzer.Cause) string {
+// advice is the action of a cause, given by its index, and its fixes, each on a line of its own.
+func advice(r *analyzer.Report, i int) string {
+	c := &r.Causes[i]
 	lines := []string{mdsafe.Visible(causetext.Task(r, c))}
-	for i, x := range c.Fixes {
-		l := causetext.Label(c, i) + " (" + causetext.FixState(c, x) + "): " +
-			mdsafe.Visible(x.Title.String())
-		if x.Command != "" && !x.ShowsCommand() {
-			l += ": " + mdsafe.Lines(strings.Join(causetext.Commands(c, x), "\n"))
+	for j, x := range c.Fixes {
+		command := ""
+		if !x.ShowsCommand() {
+			command = strings.Join(causetext.Commands(c, x), "\n")
 		}
-		lines = append(lines, l)
+		lines = append(lines, causetext.Line(r, i, j, command, mdsafe.Visible))
 	}
 	return strings.Join(lines, "\n")
 }

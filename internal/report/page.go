@@ -207,6 +207,15 @@ func Rows(nodes ...g.Node) g.Node {
 // whole returns untrusted text, visible and on one line. All untrusted text uses it or code.
 func whole(s string) g.Node { return g.Text(mdsafe.Visible(s)) }
 
+// withCode is whole, with a command in the sentence as code; "" = none.
+func withCode(sentence, command string) g.Node {
+	before, after, ok := strings.Cut(sentence, command)
+	if command == "" || !ok {
+		return whole(sentence)
+	}
+	return g.Group{whole(before), code(command), whole(after)}
+}
+
 func code(s string) g.Node { return h.Code(whole(s)) }
 
 // codes returns names as code elements with a separator.

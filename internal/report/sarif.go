@@ -79,7 +79,7 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 	for i := range r.Causes {
 		c := &r.Causes[i]
 		id := r.Findings[c.Findings[0]].Rule
-		res := causeResult(r, c, id, rule(id))
+		res := causeResult(r, i, id, rule(id))
 		if file, line, ok := lines.place(r, i); ok {
 			at := sourceLocation(file, line)
 			if r.Environment { // its packages are no files that could be related
@@ -148,14 +148,15 @@ func firstParagraph(help string) string {
 	return mdsafe.Cut(strings.Join(strings.Fields(first), " "), maxDescription)
 }
 
-// causeResult returns the result for a cause: title, action, fixes, and a location for each
-// object.
-func causeResult(r *analyzer.Report, c *analyzer.Cause, id string, rule int) sarifResult {
+// causeResult returns the result for a cause, given by its index: title, action, fixes, and a
+// location for each object.
+func causeResult(r *analyzer.Report, i int, id string, rule int) sarifResult {
+	c := &r.Causes[i]
 	res := sarifResult{
 		RuleID:       id,
 		RuleIndex:    rule,
 		Level:        level(c.Severity),
-		Message:      *text(mdsafe.Visible(c.Title) + "\n" + advice(r, c)),
+		Message:      *text(mdsafe.Visible(c.Title) + "\n" + advice(r, i)),
 		Fingerprints: map[string]string{"compatCause/v1": fingerprint(c.ID)},
 		Baseline:     "unchanged",
 		Properties: map[string]any{

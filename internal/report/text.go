@@ -761,10 +761,25 @@ func wrap(s string, width int, indent string) []string {
 		if !empty {
 			line += " "
 		}
-		line += word
+		line += strings.ReplaceAll(word, string(joint), " ")
 		empty = false
 	}
 	return append(out, line)
+}
+
+// joint is a space that wrap does not break: a character that no text has.
+const joint = '\ue000'
+
+// joined returns a sentence whose command wrap does not break. A period after it would be copied.
+func joined(sentence, command string) string {
+	if command == "" {
+		return sentence
+	}
+	if strings.HasSuffix(sentence, command+".") {
+		sentence = strings.TrimSuffix(sentence, ".")
+	}
+	whole := strings.ReplaceAll(command, " ", string(joint))
+	return strings.ReplaceAll(sentence, command, whole)
 }
 
 // visible returns the number of columns of a text, not counting escapes.

@@ -170,13 +170,10 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	cost := costs(x.Cost, len(x.Cost))
 	remark := ""
 	if step.Remark != "" {
-		remark = ". " + mdsafe.Visible(step.Remark)
+		remark = ". " + joined(mdsafe.Visible(step.Remark), mdsafe.Visible(step.Whole))
 	}
 	if step.Before != "" && len(step.Commands) > 0 {
-		remark += ". " + step.Before + ":"
-		if step.Remark != "" {
-			remark = ". " + mdsafe.Visible(step.Remark) + " " + step.Before + ":"
-		}
+		remark = strings.TrimSuffix(remark, ".") + ". " + step.Before + ":"
 	}
 	said := text(step.State)
 	if p.brief { // what "tried" means is said if it costs no line

@@ -108,7 +108,9 @@ func (r *round) verdict(ctx context.Context) (worker.Outcome, error) {
 			return worker.Done, err
 		}
 		v.breaks = others.Breaks()
-		j.report.PullRequest = s.number != 0
+		if s.number != 0 {
+			j.report.OfPullRequest()
+		}
 		j.report.Outcome = comment.Outcome(in)
 		if others.Fails() && j.report.Outcome == analyzer.OutcomePass {
 			j.report.Outcome = analyzer.OutcomeFail
