@@ -384,22 +384,24 @@ func failsOnOlder(lacking []judge.Lacking) string {
 }
 
 // untagged returns the note about a wheel with a platform tag that package indexes refuse, with the
-// oldest of the targets that it can have the tag of; "" for other files.
+// command for the oldest of the targets that it can have the tag of; "" for other files.
 func untagged(f *facts.Artifact, targets []judge.Target) string {
 	tags := f.PlatformTags()
 	i := slices.IndexFunc(tags, func(t string) bool { return platform.ParseTag(t).WithoutLibc() })
 	if i < 0 {
 		return ""
 	}
-	note := fmt.Sprintf("PyPI does not accept the tag %s of %s", tags[i], path.Base(f.Path))
+	note := fmt.Sprintf("PyPI does not accept the tag %s", tags[i])
 	for _, t := range targets {
-		if p := t.Platform; p.Kind == platform.Policy && p.Libc == "glibc" {
+		p := t.Platform
+		if p.Kind == platform.Policy && p.Libc == "glibc" && tags[i] == "linux_"+p.Arch {
 			file := f.Path
 			if _, archive := fix.Place(file); archive != "" {
 				file = path.Base(file)
 			}
-			return note + ". Its symbols allow another one: " + string("auditwheel repair --plat "+
-				shellword.Quote(p.Name)+" "+shellword.Quote(shellword.File(file)))
+			return note + ". The symbols of the wheel allow another one: " + string(
+				"auditwheel repair --plat "+shellword.Quote(p.Name)+" "+
+					shellword.Quote(shellword.File(file)))
 		}
 	}
 	return note + "; auditwheel repair changes it"

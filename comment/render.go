@@ -167,8 +167,8 @@ func restOf(v view) string {
 		mdsafe.Fence("", mdsafe.Lines(strings.Join(lines, "\n")))
 }
 
-// details returns why each new cause fails: evidence and platforms. The summary has what to do about
-// the first of them, as many as told.
+// details returns why each new cause fails: evidence and platforms. The summary has what to do
+// about the first of them, as many as told.
 func details(in Input, v view, told int) string {
 	if len(v.fresh) == 0 {
 		return ""

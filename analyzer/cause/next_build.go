@@ -63,12 +63,19 @@ func nextBuild(x fix.Fix, wheel, requires string) (sentence string, command shel
 			}
 			return s + ".", command
 		}
-		return next + "set these tags there too" + raised(x.Retags[0].To, requires) + ".", ""
+		return next + "set the tag " + changed(x.Retags[0].To) + " too" +
+			raised(x.Retags[0].To, requires) + ".", ""
 	}
 	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
-		return next + "write it there too.", ""
+		return next + "require " + x.Requirement + " in its sources too.", ""
 	}
 	return "", ""
+}
+
+// changed joins the parts of a tag that a fix changes.
+func changed(to pkgmeta.Tag) string {
+	parts := []string{to.Python, to.ABI, to.Platform}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "-")
 }
 
 // builtWheels is the argument of a command for the wheels of a package that a build wrote: builds

@@ -32,8 +32,8 @@ func TestNextBuild(t *testing.T) {
 			pkgmeta.Tag{Platform: "macosx_10_9_universal2"}),
 		"For the next build, run auditwheel repair --plat manylinux_2_24_x86_64 dist/w-*.whl.": retag(
 			pkgmeta.Tag{Platform: "manylinux_2_24_x86_64"}),
-		"For the next build, set these tags there too.": retag(pkgmeta.Tag{Python: "cp310"}),
-		"For the next build, write it there too.": {
+		"For the next build, set the tag cp310 too.": retag(pkgmeta.Tag{Python: "cp310"}),
+		"For the next build, require numpy<2 in its sources too.": {
 			Kind: fix.KindPin, Requirement: "numpy<2",
 		},
 		"": {Kind: fix.KindPatchelf}, // its cost says it
@@ -52,10 +52,10 @@ func TestNextBuildRequiresPython(t *testing.T) {
 		{To: pkgmeta.Tag{Python: "cp311"}},
 	}}
 	for requires, want := range map[string]string{
-		">=3.8": "For the next build, set these tags there too, and raise Requires-Python to >=3.11; " +
+		">=3.8": "For the next build, set the tag cp311 too, and raise Requires-Python to >=3.11; " +
 			"in this file it stays >=3.8.",
-		">=3.11": "For the next build, set these tags there too.",
-		"":       "For the next build, set these tags there too.",
+		">=3.11": "For the next build, set the tag cp311 too.",
+		"":       "For the next build, set the tag cp311 too.",
 	} {
 		if got, _ := nextBuild(x, "w-1-py3-none-any.whl", requires); got != want {
 			t.Errorf("%s: got %q, want %q", requires, got, want)
@@ -81,7 +81,7 @@ func TestNextBuilds(t *testing.T) {
 		of(result.Builder, "lib.so"),
 	}}
 	NextBuilds(r)
-	for i, want := range []string{"For the next build, write it there too.", "", ""} {
+	for i, want := range []string{"For the next build, require numpy<2 in its sources too.", "", ""} {
 		if got := r.Causes[i].Fixes[0].NextBuild; got != want {
 			t.Errorf("cause %d: got %q, want %q", i+1, got, want)
 		}

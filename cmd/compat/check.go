@@ -310,6 +310,9 @@ func checkPaths(
 	if f.verbose {
 		fmt.Fprintln(env.Err, from.cost())
 	}
+	if how := install(env, printed.String()); how != "" && f.format == "text" {
+		fmt.Fprintln(env.Err, how)
+	}
 	switch {
 	case r.Outcome == analyzer.OutcomeFail:
 		cached.store(ctx, printed.Bytes(), exitIncompatible)

@@ -22,6 +22,7 @@ type environment struct {
 	In      io.Reader
 	Out     io.Writer
 	Err     io.Writer
+	Program string // with which it was started; "" = compat
 }
 
 // exit ends the program with a code. A nil error prints nothing.

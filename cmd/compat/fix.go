@@ -356,11 +356,50 @@ func (p *fixPrinter) print(written []string) error {
 	for _, title := range p.appeared() {
 		line("new: %s", title)
 	}
+	for _, next := range p.next(written, gone) {
+		line("%s", next)
+	}
 	if len(p.done.Files) == 0 {
 		line("%s", nothing(p.r))
 	}
 	_, err := p.out.Write(b)
 	return err
+}
+
+// next says what to do with the wheels that were written, and what the next build needs.
+func (p *fixPrinter) next(written []string, gone map[string]bool) (lines []string) {
+	if len(written) == 0 {
+		return nil
+	}
+	names := make([]string, len(written))
+	for i, name := range written {
+		names[i] = filepath.ToSlash(name)
+	}
+	files := analyzer.List(names, 3, len(names), "file")
+	left := len(p.left(gone)) + len(p.appeared())
+	fails := slices.ContainsFunc(p.done.After.Causes, func(c analyzer.Cause) bool {
+		return c.Severity == analyzer.Error
+	})
+	const listed = " listed above"
+	switch causes := analyzer.Count(left, "cause"); {
+	case p.flags.dryRun:
+		return []string{"next: run it without --dry-run to write " + files}
+	case fails:
+		lines = []string{"next: do not upload " + files + " yet; still to do: " + causes + listed}
+	case left > 0:
+		lines = []string{"next: upload " + files + "; still to do: " + causes + listed}
+	default:
+		lines = []string{"next: upload " + files}
+	}
+	for i := range p.r.Causes {
+		c := &p.r.Causes[i]
+		for _, x := range c.Fixes[:min(p.done.Applied[c.ID], len(c.Fixes))] {
+			if s := strings.TrimSuffix(x.NextBuild, "."); s != "" && !slices.Contains(lines, s) {
+				lines = append(lines, s)
+			}
+		}
+	}
+	return lines
 }
 
 // checkedOn says on which platforms and with which packages the result was checked.

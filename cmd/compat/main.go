@@ -30,7 +30,7 @@ func main() {
 			ctx,
 			os.Args[1:],
 			environment{Getenv: os.LookupEnv, Environ: os.Environ, In: os.Stdin, Out: os.Stdout,
-				Err: os.Stderr},
+				Err: os.Stderr, Program: os.Args[0]},
 		),
 	)
 }

@@ -430,11 +430,12 @@ func forBuild(cause int, x analyzer.CauseFix) string {
 func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string {
 	s := string(command) + " "
 	if strings.Contains(s, writes) {
-		return sentences(w.once("The command writes the corrected wheel to ./"+fix.Fixed+"."),
+		return sentences(w.once("The command writes the corrected wheel to "+w.folder(s, fix.Fixed)+"."),
 			w.limited(s), w.repeated(s))
 	}
 	if x.Bundling != nil && x.Bundling.With != "" {
-		where := string(x.Bundling.With) + " writes to the folder " + fix.Wheelhouse + "."
+		where := string(x.Bundling.With) + " writes to the folder " +
+			strings.TrimPrefix(w.folder(s, fix.Wheelhouse), "./") + "."
 		if x.Bundling.With == fix.Delocate {
 			where = "The command changes the wheel in place."
 		}
@@ -448,6 +449,19 @@ func (w *stepWriter) remark(command shellword.Line, x analyzer.CauseFix) string 
 		return ""
 	}
 	return "The command changes the file in place; with --dry-run it only prints the change."
+}
+
+// folder is where a command for an artifact writes that names a folder: next to the artifact,
+// because it is run there.
+func (w *stepWriter) folder(command, name string) string {
+	for i := range w.report.Causes {
+		artifact := w.report.Causes[i].Artifact
+		if dir, _ := fix.Place(artifact); w.local && dir != "" &&
+			named(shellword.Line(command), artifact) {
+			return path.Join(dir, name)
+		}
+	}
+	return "./" + name
 }
 
 // limited says which causes a command is limited to, by number: it has their names, which are in

@@ -14,6 +14,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
+	"github.com/compat-app/compat/internal/shellword"
 )
 
 // TextOptions configures Text. The zero value is for a pipe.
@@ -23,6 +24,8 @@ type TextOptions struct {
 	Width   int  // columns; 0 = 100. Commands are never wrapped
 	// Of is the file or folder that lists the packages of an environment; "" if there are several.
 	Of string
+	// Program is how commands call compat; "" = by its name.
+	Program shellword.Line
 }
 
 // Limits on the lines of a report without Verbose.
@@ -308,16 +311,30 @@ func (p *textPrinter) shows(causes int) (before, after []string) {
 				"     ")...)
 		}
 		for _, l := range x.Commands {
-			before = append(before, "       "+mdsafe.Lines(l))
+			before = append(before, "       "+mdsafe.Lines(p.called(l)))
 		}
 	}
 	if other := p.steps.Other(); other != "" {
 		before = append(before, "  "+other)
 	}
 	if lines := p.steps.Rest(); len(lines) > 0 {
-		after = []string{"   " + mdsafe.Lines(strings.Join(lines, " && "))}
+		after = []string{"   " + mdsafe.Lines(p.called(strings.Join(lines, " && ")))}
 	}
 	return before, after
+}
+
+// called returns a line of commands with the program of the options for "compat".
+func (p *textPrinter) called(line string) string {
+	if p.options.Program == "" {
+		return line
+	}
+	words := shellword.Words(shellword.Line(line))
+	for i, word := range words {
+		if word == "compat" && (i == 0 || words[i-1] == "&&") {
+			words[i] = p.options.Program
+		}
+	}
+	return string(shellword.Join(words, " "))
 }
 
 func boolInt(b bool) int {

@@ -156,7 +156,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	var commands []string
 	if len(step.Commands) > 0 {
-		commands = strings.Split(mdsafe.Lines(strings.Join(step.Commands, "\n")), "\n")
+		for _, l := range step.Commands {
+			commands = append(commands, strings.Split(mdsafe.Lines(p.called(l)), "\n")...)
+		}
 	}
 	if brief {
 		x.Cost = nil
