@@ -457,7 +457,7 @@ func (w *stepWriter) folder(command, name string) string {
 	for i := range w.report.Causes {
 		artifact := w.report.Causes[i].Artifact
 		if dir, _ := fix.Place(artifact); w.local && dir != "" &&
-			named(shellword.Line(command), artifact) {
+			strings.Contains(command, Stem(path.Base(artifact))) {
 			return path.Join(dir, name)
 		}
 	}

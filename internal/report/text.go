@@ -328,13 +328,7 @@ func (p *textPrinter) called(line string) string {
 	if p.options.Program == "" {
 		return line
 	}
-	words := shellword.Words(shellword.Line(line))
-	for i, word := range words {
-		if word == "compat" && (i == 0 || words[i-1] == "&&") {
-			words[i] = p.options.Program
-		}
-	}
-	return string(shellword.Join(words, " "))
+	return shellword.Calling(line, "compat", p.options.Program)
 }
 
 func boolInt(b bool) int {
