@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -49,6 +51,7 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 	if len(open) == 0 && (!e.Partial || len(with) == 0) {
 		return nil
 	}
+	e.request(ctx, source)
 	set, err := e.resolve(ctx, source, slices.Concat(with, open), limits)
 	if err != nil {
 		return err
@@ -80,6 +83,27 @@ func (e *Pinned) Resolve(ctx context.Context, source packages.Source) error {
 		e.imply(set, names, history)
 	}
 	return nil
+}
+
+// request asks for the releases of the pins, several at once, because the resolution asks for one
+// after another. A source keeps its answers. If it is not available, the resolution says so.
+func (e *Pinned) request(ctx context.Context, source packages.Source) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for _, p := range e.Pins {
+		q, version, err := split(p.Requirement)
+		if err != nil {
+			continue
+		}
+		g.Go(func() error {
+			if _, err := source.Release(ctx, q.Name, version, e.On); errors.Is(err,
+				packages.ErrUnavailable) {
+				return err
+			}
+			return ctx.Err()
+		})
+	}
+	_ = g.Wait()
 }
 
 // resolve returns what pip would install now for some requirements. limits are those of
