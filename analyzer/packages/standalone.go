@@ -1,17 +1,14 @@
 package packages
 
 import (
-	"bytes"
-	"compress/gzip"
 	_ "embed"
-	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/inflate"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -25,17 +22,9 @@ var standaloneFile []byte
 //	FILE DIGEST [shares] [with NAME==VERSION,...]
 //	FILE DIGEST release
 //
-// DIGEST is the first 32 digits of the SHA-256. The lines are sorted. A damaged file is a build
-// error, so it panics; a test reads it.
+// DIGEST is the first 32 digits of the SHA-256. The lines are sorted.
 var standaloneList = sync.OnceValue(func() []string {
-	z, err := gzip.NewReader(bytes.NewReader(standaloneFile))
-	if err == nil {
-		var text []byte
-		if text, err = io.ReadAll(z); err == nil {
-			return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-		}
-	}
-	panic(fmt.Errorf("embedded list of wheels: %w", err))
+	return strings.Split(strings.TrimSuffix(inflate.Embedded(standaloneFile), "\n"), "\n")
 })
 
 // Listed is what the embedded history knows of a wheel by its digest.

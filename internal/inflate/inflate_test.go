@@ -3,6 +3,7 @@ package inflate
 import (
 	"bytes"
 	"compress/flate"
+	"compress/gzip"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -198,4 +199,22 @@ func FuzzInflate(f *testing.F) {
 			t.Fatalf("%d bytes, %v, and decode makes %d, %v", len(got), err, len(slow), slowErr)
 		}
 	})
+}
+
+func TestGzip(t *testing.T) {
+	for name, want := range samples() {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		w.Write(want)
+		w.Close()
+		if got, err := Gzip(b.Bytes()); err != nil || got != string(want) {
+			t.Errorf("%s: %d of %d bytes, %v", name, len(got), len(want), err)
+		}
+		if got, err := Gzip(b.Bytes()[:b.Len()-9]); err == nil {
+			t.Errorf("%s: %d bytes of a truncated file", name, len(got))
+		}
+	}
+	if _, err := Gzip([]byte("not a file of gzip")); err == nil {
+		t.Error("a text is read")
+	}
 }

@@ -49,22 +49,32 @@ func Open(text string) Table {
 // Find returns the fields of a symbol, nil if the table does not have it. The caller must not
 // change them.
 func (t Table) Find(symbol string) []string {
-	low, high := 0, len(t.lines) // starts of lines, or the end
+	group, ok := Line(t.lines, symbol)
+	if !ok {
+		return nil
+	}
+	return t.fields(group)
+}
+
+// Line returns what follows a name and a space, in lines that begin with names in ascending order
+// of their bytes. ok is false if none begins with it.
+func Line(lines, name string) (rest string, ok bool) {
+	low, high := 0, len(lines) // starts of lines, or the end
 	for low < high {
 		middle := low + (high-low)/2
-		start := low + strings.LastIndexByte(t.lines[low:middle], '\n') + 1
-		end := middle + strings.IndexByte(t.lines[middle:], '\n')
-		name, group, _ := strings.Cut(t.lines[start:end], " ")
+		start := low + strings.LastIndexByte(lines[low:middle], '\n') + 1
+		end := middle + strings.IndexByte(lines[middle:], '\n')
+		first, rest, _ := strings.Cut(lines[start:end], " ")
 		switch {
-		case name == symbol:
-			return t.fields(group)
-		case name < symbol:
+		case first == name:
+			return rest, true
+		case first < name:
 			low = end + 1
 		default:
 			high = start
 		}
 	}
-	return nil
+	return "", false
 }
 
 func (t Table) fields(group string) []string {

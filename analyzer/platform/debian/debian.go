@@ -8,86 +8,82 @@
 package debian
 
 import (
-	"bytes"
 	_ "embed"
-	"io"
 	"slices"
+	"strconv"
 	"strings"
-	"sync"
 
-	"github.com/klauspost/compress/gzip"
-
+	"github.com/compat-app/compat/internal/inflate"
+	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/symboltable"
 )
 
-//go:generate go run github.com/compat-app/compat/internal/gen/debian -out data/libraries.gz
+//go:generate go run github.com/compat-app/compat/internal/gen/debian -out data
 
-//go:embed data/libraries.gz
-var packed []byte
+// librariesFile has a line for each library: its SONAME, and the packages that contain it, sorted,
+// each with In and the numbers of the releases, from 1, in which it does: "libicu72@2". Without a
+// number, only a release to come has it. The last line of the comment has the releases.
+//
+// dependsFile has a line for each package, and those on which it depends.
+//
+// The lines are in ascending order and are searched where they are, because most checks ask for a
+// few libraries.
+var (
+	//go:embed data/libraries.gz
+	librariesFile []byte
+	//go:embed data/depends.gz
+	dependsFile []byte
+)
 
-// In separates the name of a package from the releases of Debian that have it, in the data, with
-// commas: "libicu72@debian12". A library has its own only if they are others. None means that only
-// a release to come has it.
+// In separates the name of a package from numbers of releases, in the data.
 const In = "@"
 
 // Private precedes the names of libraries in folders that the loader does not search, in the data.
 const Private = "/"
 
+var libraries = lazy.Value[table]{New: func() (t table) {
+	comment, lines, _ := strings.Cut(inflate.Embedded(librariesFile), "\n\n")
+	t.lines = lines
+	t.releases = strings.Fields(comment[strings.LastIndexByte(comment, '\n')+len("\n# "):])
+	return t
+}}
+
+// table is librariesFile.
+type table struct {
+	releases []string // of which the files are known
+	lines    string
+}
+
 // entry is a package: the SONAMEs of its libraries, and names of packages that it depends on. A
 // virtual package depends on those that provide it.
 type entry struct{ sonames, depends []string }
 
-// holder is a package that contains a library, and the releases, separated by commas, in which it
-// does.
-type holder struct{ name, releases string }
-
-type table struct {
-	packages map[string]entry
-	holders  map[string][]holder // by SONAME
-	releases []string            // of which the files are known
-	alike    map[string][]string // packages by name with "#" for each number
+// packages are all entries, which only checks of packages of Debian need.
+type packages struct {
+	entries map[string]entry
+	alike   map[string][]string // names by pattern, see pattern
 }
 
-var data = sync.OnceValue(func() *table {
-	t := &table{
-		packages: map[string]entry{}, holders: map[string][]holder{}, alike: map[string][]string{},
-	}
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		panic(err) // embedded data, which a test decodes
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		panic(err)
-	}
-	for line := range strings.Lines(string(text)) {
-		has, depends, ok := strings.Cut(line, " :")
-		words := strings.Fields(has)
-		if !ok || words[0] == "#" {
-			continue
+var all = lazy.Value[*packages]{New: func() *packages {
+	p := &packages{entries: map[string]entry{}, alike: map[string][]string{}}
+	sonames := map[string][]string{}
+	for line := range strings.Lines(libraries.Get().lines) {
+		words := strings.Fields(line)
+		for _, holder := range words[1:] {
+			name, _, _ := strings.Cut(holder, In)
+			sonames[name] = append(sonames[name], words[0])
 		}
-		name, every, _ := strings.Cut(words[0], In)
-		for i, word := range words[1:] {
-			soname, own, differ := strings.Cut(word, In)
-			words[i+1] = soname
-			if !differ {
-				own = every
-			}
-			if !strings.HasPrefix(soname, Private) {
-				t.holders[soname] = append(t.holders[soname], holder{name, own})
-			}
-			for release := range strings.SplitSeq(own, ",") {
-				if release != "" && !slices.Contains(t.releases, release) {
-					t.releases = append(t.releases, release)
-				}
-			}
-		}
-		t.packages[name] = entry{words[1:], strings.Fields(depends)}
+	}
+	for line := range strings.Lines(inflate.Embedded(dependsFile)) {
+		words := strings.Fields(line)
+		name := words[0]
+		p.entries[name] = entry{sonames[name], words[1:]}
 		pattern := number.ReplaceAllString(name, "#")
-		t.alike[pattern] = append(t.alike[pattern], name)
+		p.alike[pattern] = append(p.alike[pattern], name)
 	}
-	return t
-})
+	return p
+}}
 
 // number matches a version in the name of a package, with what a transition of all packages to
 // another ABI added: libssl3t64.
@@ -111,7 +107,7 @@ type Closure struct {
 
 // ClosureOf returns the closure of packages.
 func ClosureOf(names []string) *Closure {
-	t := data()
+	p := all.Get()
 	c := &Closure{sonames: map[string]bool{}}
 	queue, seen := slices.Clone(names), map[string]bool{}
 	for len(queue) > 0 {
@@ -121,7 +117,7 @@ func ClosureOf(names []string) *Closure {
 			continue
 		}
 		seen[name] = true
-		e, ok := t.find(name)
+		e, ok := p.find(name)
 		c.unknown = c.unknown || !ok && !slices.Contains(without, name)
 		for _, soname := range e.sonames {
 			c.sonames[soname] = true
@@ -155,14 +151,14 @@ var without = []string{
 // differs from it in a number, with that number: libicu76 has libicuuc.so.76, because libicu72 has
 // libicuuc.so.72. What it depends on is that of the others only if the data does not have it: of
 // trixie, the mirror has no list of files, but the dependencies.
-func (t *table) find(name string) (e entry, ok bool) {
-	e, known := t.packages[name]
+func (p *packages) find(name string) (e entry, ok bool) {
+	e, known := p.entries[name]
 	own := number.FindAllString(name, -1)
 	if len(e.sonames) > 0 || len(own) == 0 {
 		return e, known
 	}
-	for _, other := range slices.Backward(t.alike[number.ReplaceAllString(name, "#")]) {
-		like := t.packages[other]
+	for _, other := range slices.Backward(p.alike[number.ReplaceAllString(name, "#")]) {
+		like := p.entries[other]
 		if !known {
 			e.depends = append(e.depends, like.depends...)
 		}
@@ -200,12 +196,14 @@ func Releases(a, b string) bool {
 // sorted; nil if there are none. They are those of a release of Debian, such as "debian12", or of
 // all releases for a distribution of which the files are not known, such as "ubuntu22.04" or "".
 func Holders(name, distribution string) (out []string) {
-	t := data()
-	known := slices.Contains(t.releases, distribution)
+	t := libraries.Get()
+	release := strconv.Itoa(slices.Index(t.releases, distribution) + 1)
 	for strings.Contains(name, ".so") && out == nil {
-		for _, h := range t.holders[name] {
-			if !known || slices.Contains(strings.Split(h.releases, ","), distribution) {
-				out = append(out, h.name)
+		holders, _ := symboltable.Line(t.lines, name)
+		for holder := range strings.FieldsSeq(holders) {
+			p, in, _ := strings.Cut(holder, In)
+			if release == "0" || strings.Contains(in, release) {
+				out = append(out, p)
 			}
 		}
 		name = name[:strings.LastIndexByte(name, '.')]

@@ -10,14 +10,11 @@
 package pyodide
 
 import (
-	"bytes"
 	_ "embed"
-	"io"
 	"slices"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
-
+	"github.com/compat-app/compat/internal/inflate"
 	"github.com/compat-app/compat/internal/lazy"
 	"github.com/compat-app/compat/internal/symboltable"
 )
@@ -29,15 +26,7 @@ var packed []byte
 
 // symbols has, for each symbol, ABI=KIND for the ABIs that have it.
 var symbols = lazy.Value[symboltable.Table]{New: func() symboltable.Table {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		panic(err) // embedded data, which a test decodes
-	}
-	text, err := io.ReadAll(r)
-	if err != nil {
-		panic(err)
-	}
-	return symboltable.Open(string(text))
+	return symboltable.Open(inflate.Embedded(packed))
 }}
 
 // Kinds of symbols in the table. Other kinds are the types of functions of WebAssembly.

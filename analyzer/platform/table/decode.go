@@ -1,19 +1,16 @@
 package table
 
 import (
-	"bytes"
-	"encoding/binary"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
-	"github.com/klauspost/compress/gzip"
+	"github.com/compat-app/compat/internal/inflate"
 )
 
 // Decode decodes the table of one architecture. names is the shared list of names.
 func Decode(names string, data []byte) (*Set, error) {
-	text, err := expand(data)
+	text, err := inflate.Gzip(data)
 	if err != nil {
 		return nil, fmt.Errorf("symbol table: %w", err)
 	}
@@ -134,20 +131,4 @@ func undash(s string) string {
 		return ""
 	}
 	return s
-}
-
-func expand(data []byte) (string, error) {
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	if len(data) > 4 {
-		// Gzip ends with the length of the text.
-		b.Grow(int(min(binary.LittleEndian.Uint32(data[len(data)-4:]), 64<<20)))
-	}
-	if _, err := io.Copy(&b, r); err != nil {
-		return "", err
-	}
-	return b.String(), nil
 }

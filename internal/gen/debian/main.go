@@ -7,7 +7,7 @@
 // for. A release whose list of files the mirror does not have is left out. Run it by `go generate
 // ./analyzer/platform/debian`.
 //
-//	debian -out FILE [-cache DIR]
+//	debian -out DIR [-cache DIR]
 package main
 
 import (
@@ -23,6 +23,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/platform/debian"
@@ -61,7 +62,7 @@ func (s set) sorted() []string { return slices.Sorted(maps.Keys(s)) }
 
 func run(ctx context.Context, args []string, log io.Writer) error {
 	flags := flag.NewFlagSet("debian", flag.ContinueOnError)
-	out := flags.String("out", filepath.Join("data", "libraries.gz"), "file that is written")
+	out := flags.String("out", "data", "folder of the files that are written")
 	cache := flags.String("cache", filepath.Join(os.TempDir(), "platformgen"), "directory for lists")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -114,43 +115,63 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 			return err
 		}
 	}
-	var text bytes.Buffer
-	fmt.Fprintf(&text, "# packages of Debian@their releases with libraries@others (files of %s) : "+
-		"packages that they depend on\n",
-		strings.Join(from, ", "))
-	listed := relevant(has, depends)
-	for _, name := range listed.sorted() {
-		every := strings.Join(in[name].sorted(), ",")
-		text.WriteString(name)
-		if every != "" {
-			text.WriteString(debian.In + every)
+	var names []string
+	for _, release := range releases {
+		if release.name != "" {
+			names = append(names, release.name)
 		}
+	}
+	holders, listed := map[string][]string{}, relevant(has, depends)
+	for _, name := range slices.Sorted(maps.Keys(has)) {
 		for _, library := range sonames(has[name]) {
-			text.WriteString(" " + library)
-			if own := strings.Join(in[name+" "+library].sorted(), ","); own != every {
-				text.WriteString(debian.In + own)
+			holder := name
+			for n, release := range names {
+				if in[name+" "+library][release] {
+					if !strings.Contains(holder, debian.In) {
+						holder += debian.In
+					}
+					holder += strconv.Itoa(n + 1)
+				}
 			}
+			holders[library] = append(holders[library], holder)
 		}
-		text.WriteString(" :")
+	}
+	var libraries, packages bytes.Buffer
+	fmt.Fprintf(&libraries, "# libraries, and packages of Debian that contain them, each with @ and "+
+		"the numbers of these releases (files of %s)\n# %s\n\n",
+		strings.Join(from, ", "), strings.Join(names, " "))
+	for _, library := range slices.Sorted(maps.Keys(holders)) {
+		fmt.Fprintf(&libraries, "%s %s\n", library, strings.Join(holders[library], " "))
+	}
+	for _, name := range listed.sorted() {
+		packages.WriteString(name)
 		for _, d := range depends[name].sorted() {
 			if listed[d] && d != name {
-				fmt.Fprintf(&text, " %s", d)
+				packages.WriteString(" " + d)
 			}
 		}
-		text.WriteByte('\n')
+		packages.WriteByte('\n')
 	}
+	if err := write(filepath.Join(*out, "libraries.gz"), libraries.Bytes()); err != nil {
+		return err
+	}
+	return write(filepath.Join(*out, "depends.gz"), packages.Bytes())
+}
+
+// write writes a compressed file.
+func write(name string, text []byte) error {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
 	if err != nil {
 		return err
 	}
-	if _, err := w.Write(text.Bytes()); err != nil {
+	if _, err := w.Write(text); err != nil {
 		return err
 	}
 	if err := w.Close(); err != nil {
 		return err
 	}
-	return os.WriteFile(*out, packed.Bytes(), 0o644)
+	return os.WriteFile(name, packed.Bytes(), 0o644)
 }
 
 // relevant returns the packages with libraries, and those between two of them.
