@@ -21,6 +21,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/buffers"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -89,8 +90,9 @@ func Types(o *elfobj.Object, c *elfobj.Contents) []Type {
 	if last-first > maxData {
 		return nil
 	}
-	data := make([]byte, last-first+24)
-	data = data[:c.Load(first, data)]
+	buffer := buffers.Get(int(last - first + 24))
+	defer buffer.Free()
+	data := buffer.Bytes[:c.Load(first, buffer.Bytes)]
 	sizes := map[string]int64{}
 	for n, p := range pointers {
 		i := p.At - first + 8

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/compat-app/compat/internal/buffers"
 )
 
 // file decodes the bytes of an object. Its methods check every offset and length.
@@ -15,7 +17,6 @@ type file struct {
 	size  uint64
 	wide  bool // ELFCLASS64
 	order binary.ByteOrder
-	chunk []byte // buffer of each
 }
 
 // has reports whether the n bytes at off are inside the file.
@@ -23,20 +24,44 @@ func (f *file) has(off, n uint64) bool { return n <= f.size && off <= f.size-n }
 
 // bytes reads n bytes at off. The caller limits n; it is also limited by the file's size.
 func (f *file) bytes(off, n uint64, what string) ([]byte, error) {
-	if !f.has(off, n) {
-		return nil, truncated(
-			"%s should be %d bytes at offset %d, but the file ends at %d",
-			what,
-			n,
-			off,
-			f.size,
-		)
+	if err := f.inside(off, n, what); err != nil {
+		return nil, err
 	}
 	b := make([]byte, n)
-	if m, err := f.r.ReadAt(b, int64(off)); m < len(b) {
-		return nil, readError(err, off+uint64(m), what)
+	return b, f.read(b, off, what)
+}
+
+// borrow is like bytes, in memory that the caller frees. It is nil if there is an error.
+func (f *file) borrow(off, n uint64, what string) (*buffers.Buffer, error) {
+	if err := f.inside(off, n, what); err != nil {
+		return nil, err
+	}
+	b := buffers.Get(int(n))
+	if err := f.read(b.Bytes, off, what); err != nil {
+		b.Free()
+		return nil, err
 	}
 	return b, nil
+}
+
+func (f *file) inside(off, n uint64, what string) error {
+	if f.has(off, n) {
+		return nil
+	}
+	return truncated(
+		"%s should be %d bytes at offset %d, but the file ends at %d",
+		what,
+		n,
+		off,
+		f.size,
+	)
+}
+
+func (f *file) read(b []byte, off uint64, what string) error {
+	if m, err := f.r.ReadAt(b, int64(off)); m < len(b) {
+		return readError(err, off+uint64(m), what)
+	}
+	return nil
 }
 
 // each reads n bytes at off in large chunks and calls yield for each entry of the given size
@@ -47,14 +72,9 @@ func (f *file) each(
 	what string,
 	yield func(i uint64, b []byte) (more bool, err error),
 ) error {
-	chunk := f.chunk // if yield calls each too, that call allocates another buffer
-	f.chunk = nil
-	if need := int(min(n/entry, max(chunkSize/entry, 1)) * entry); need > len(chunk) {
-		chunk = make([]byte, need)
-	} else {
-		chunk = chunk[:need]
-	}
-	defer func() { f.chunk = chunk[:cap(chunk)] }()
+	buffer := buffers.Get(int(min(n/entry, max(chunkSize/entry, 1)) * entry))
+	defer buffer.Free()
+	chunk := buffer.Bytes
 	for i := uint64(0); i < n/entry; {
 		b := chunk[:min(uint64(len(chunk)), (n/entry-i)*entry)]
 		at := off + i*entry

@@ -77,6 +77,10 @@ func (c *Contents) Pointers(limit int) (out []Pointer, err error) {
 	if c.m == nil {
 		return nil, nil
 	}
+	if c.d.has(elf.DT_RELA) {
+		n := min(c.d.value(elf.DT_RELASZ), c.m.size) / (3 * c.m.wordSize())
+		out = make([]Pointer, 0, min(n, uint64(limit)))
+	}
 	add := func(p Pointer) error {
 		if out = append(out, p); len(out) > limit {
 			return tooLarge("the number of relocations", uint64(len(out)), uint64(limit))

@@ -227,10 +227,12 @@ func (f *file) static(s, t section, yield func(y symbol, at []byte) int) error {
 	if t.size > maxStrings {
 		return tooLarge(".strtab", t.size, maxStrings)
 	}
-	text, err := f.bytes(t.off, t.size, ".strtab")
+	strtab, err := f.borrow(t.off, t.size, ".strtab")
 	if err != nil {
 		return err
 	}
+	defer strtab.Free()
+	text := strtab.Bytes
 	if !f.has(s.off, s.size) {
 		return truncated(
 			".symtab should be %d bytes at offset %d, but the file ends at %d",

@@ -39,16 +39,19 @@ func readSymbols(
 	if err != nil {
 		return err
 	}
-	var index []byte
+	var index []byte // nil if there is none
 	if o.HasVersym {
 		const what = "the version index table (DT_VERSYM)"
 		at, err := m.table(d.value(elf.DT_VERSYM), 2*n, what)
 		if err != nil {
 			return err
 		}
-		if index, err = m.bytes(at, 2*n, what); err != nil {
+		versym, err := m.borrow(at, 2*n, what)
+		if err != nil {
 			return err
 		}
+		defer versym.Free()
+		index = versym.Bytes
 	}
 	// The first pass counts, so that the lists are allocated with their exact size.
 	var imports, exports int
@@ -98,19 +101,16 @@ type symbol struct {
 }
 
 func (f *file) symbol(b []byte) symbol {
-	c := cursor{f, b}
-	s := symbol{name: uint64(c.u32())}
-	if !f.wide {
-		c.word() // st_value
-		s.size = c.word()
-	}
-	info := c.u8()
-	s.bind, s.typ = elf.ST_BIND(info), elf.ST_TYPE(info)
-	s.vis, s.shndx = elf.ST_VISIBILITY(c.u8()), elf.SectionIndex(c.u16())
+	s := symbol{name: uint64(f.order.Uint32(b))}
+	rest := b[4:]
 	if f.wide {
-		c.word()
-		s.size = c.word()
+		s.size = f.order.Uint64(b[16:])
+	} else {
+		s.size = uint64(f.order.Uint32(b[8:]))
+		rest = b[12:]
 	}
+	s.bind, s.typ = elf.ST_BIND(rest[0]), elf.ST_TYPE(rest[0])
+	s.vis, s.shndx = elf.ST_VISIBILITY(rest[1]), elf.SectionIndex(f.order.Uint16(rest[2:]))
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/buffers"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -57,9 +58,9 @@ func constants(o *elfobj.Object, r io.ReaderAt) iter.Seq[[]byte] {
 			if s.Name != ".rodata" || s.Size > maxConstants {
 				continue
 			}
-			buffer := make([]byte, min(s.Size, piece))
+			buffer := buffers.Get(int(min(s.Size, piece)))
 			for at := uint64(0); at < s.Size; at += piece - 2*maxName {
-				b := buffer[:min(s.Size-at, piece)]
+				b := buffer.Bytes[:min(s.Size-at, piece)]
 				if n, _ := r.ReadAt(b, int64(s.Offset+at)); n < len(b) {
 					break
 				}
@@ -67,9 +68,11 @@ func constants(o *elfobj.Object, r io.ReaderAt) iter.Seq[[]byte] {
 					b = b[bytes.IndexByte(b, 0)+1:]
 				}
 				if !yield(b) {
+					buffer.Free()
 					return
 				}
 			}
+			buffer.Free()
 		}
 	}
 }

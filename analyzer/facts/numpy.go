@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
+	"github.com/compat-app/compat/internal/buffers"
 )
 
 // NumPyBuild is the NumPy version that a module or a library was built with, according to its
@@ -122,7 +123,8 @@ func sectionsOf(o *elfobj.Object, r io.ReaderAt, size int64) (out sections) {
 func (c sections) each(what []byte, found func(rest []byte)) {
 	const overlap = 64
 	for _, s := range c {
-		block := make([]byte, overlap+min(max(s.Size(), 0), 256<<10))
+		buffer := buffers.Get(int(overlap + min(max(s.Size(), 0), 256<<10)))
+		block := buffer.Bytes
 		_, err := s.Seek(0, io.SeekStart)
 		for kept := 0; err == nil; {
 			var n int
@@ -134,6 +136,7 @@ func (c sections) each(what []byte, found func(rest []byte)) {
 			}
 			kept = copy(block, block[len(block)-overlap:])
 		}
+		buffer.Free()
 	}
 }
 

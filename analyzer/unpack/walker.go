@@ -544,7 +544,7 @@ func (w *walker) inflateAll(
 			return nil, 0, "", &scratchError{err}
 		}
 		if skim {
-			content, rd = w.skim(content, rd, e.size)
+			content, rd = w.skim(content, rd, e.size, in.head[:])
 		}
 		sink = content
 	}

@@ -15,6 +15,7 @@ const concurrentBytes = 64 << 10
 // inflater contains the buffers that a worker reuses.
 type inflater struct {
 	buf   []byte
+	head  [skimHead]byte
 	flate *inflate.Reader
 	end   *inflate.Reader // see ending; nil if it was not needed
 }

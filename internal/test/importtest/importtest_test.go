@@ -69,8 +69,8 @@ var (
 
 // small may be imported by all packages, like the standard library.
 var small = []string{
-	"internal/edits", "internal/inflate", "internal/lazy", "internal/lazyregexp",
-	"internal/shellword", "internal/sleep", "internal/symboltable",
+	"internal/buffers", "internal/edits", "internal/inflate", "internal/lazy",
+	"internal/lazyregexp", "internal/shellword", "internal/sleep", "internal/symboltable",
 }
 
 // layers lists which packages of the module a package may import, besides small. A key that ends
@@ -142,6 +142,7 @@ var layers = map[string][]string{
 	"internal/apt":         {},
 	"internal/github":      {"internal/appkey"},
 	"internal/job":         {"internal/queue"},
+	"internal/buffers":     {},
 	"internal/edits":       {},
 	"internal/inflate":     {},
 	"internal/lazy":        {},
