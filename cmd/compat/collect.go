@@ -8,10 +8,11 @@ import (
 )
 
 // The garbage collector runs first when the heap has collectFrom bytes, which small files never
-// reach, and then whenever it has grown by collectPercent.
+// reach, and then whenever it has grown by collectPercent. With half of both, published wheels need
+// up to 15 MB less memory, and a tenth more CPU.
 const (
-	collectFrom    = 12 << 20
-	collectPercent = 35
+	collectFrom    = 24 << 20
+	collectPercent = 60
 )
 
 // collect sets the pace of the garbage collector until end is called. checkMemory is its limit.

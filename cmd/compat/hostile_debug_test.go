@@ -355,6 +355,7 @@ func TestHostileDebugInformation(t *testing.T) {
 	compat := plainBuild(t)
 	for _, c := range debugCases {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			build := func(name, source string) string {
 				file := filepath.Join(dir, name)

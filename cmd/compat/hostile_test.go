@@ -110,7 +110,10 @@ func TestHostileBinaries(t *testing.T) {
 	}
 	compat := plainBuild(t)
 	for _, f := range files {
-		t.Run(f.Name, func(t *testing.T) { hostile(t, compat, f) })
+		t.Run(f.Name, func(t *testing.T) {
+			t.Parallel()
+			hostile(t, compat, f)
+		})
 	}
 }
 
