@@ -124,7 +124,6 @@ func (c *cursor) take(n int) []byte {
 	return b
 }
 
-func (c *cursor) u8() uint8   { return c.take(1)[0] }
 func (c *cursor) u16() uint16 { return c.f.order.Uint16(c.take(2)) }
 func (c *cursor) u32() uint32 { return c.f.order.Uint32(c.take(4)) }
 
