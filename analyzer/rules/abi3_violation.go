@@ -79,9 +79,11 @@ func checkABI3(p *analyzer.Pass) {
 		whole := allKnown(v)
 		for b := range v.Bindings().All() {
 			name := b.Import.Name
+			if !abi3.Names(name) || b.Import.Weak || strings.HasPrefix(name, "PyInit_") {
+				continue
+			}
 			added, stable := abi3.Added(name)
-			if !abi3.Names(name) || b.Import.Weak || strings.HasPrefix(name, "PyInit_") ||
-				stable && added <= minor ||
+			if stable && added <= minor ||
 				!stable && !whole ||
 				ownOf(p, b) {
 				continue

@@ -21,6 +21,8 @@ const (
 	// memory is allocated in chunks, which are reused, because a growing buffer would be copied
 	// repeatedly
 	chunkSize = unpack.SkipUnit
+	// how many files wait for the next content, and the size of the largest of them
+	maxFiles, maxReused = 4, 64 << 20
 )
 
 type chunk [chunkSize]byte
@@ -28,8 +30,41 @@ type chunk [chunkSize]byte
 // In returns a function that creates storage; its files are in dir ("" = the system's temporary
 // directory). It is safe for concurrent use.
 func In(dir string) func(size int64) (unpack.Scratch, error) {
-	pool := &sync.Pool{New: func() any { return new(chunk) }}
-	return func(int64) (unpack.Scratch, error) { return &scratch{dir: dir, pool: pool}, nil }
+	s := &shared{dir: dir, chunks: sync.Pool{New: func() any { return new(chunk) }}}
+	return func(int64) (unpack.Scratch, error) { return &scratch{shared: s}, nil }
+}
+
+// shared is what one scratch leaves to the next.
+type shared struct {
+	dir    string
+	chunks sync.Pool // *chunk
+	mu     sync.Mutex
+	// Files are written again from their start: that takes half of the time of new ones, for which
+	// the kernel has to find and to free space.
+	files []*os.File
+}
+
+// file returns a file, which may have other content.
+func (s *shared) file() (*os.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last := len(s.files) - 1; last >= 0 {
+		f := s.files[last]
+		s.files = s.files[:last]
+		return f, nil
+	}
+	return File(s.dir)
+}
+
+// reuse keeps a file with content of some size for the next file.
+func (s *shared) reuse(f *os.File, size int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if size > maxReused || len(s.files) == maxFiles {
+		return f.Close()
+	}
+	s.files = append(s.files, f)
+	return nil
 }
 
 // File creates an unlinked temporary file in dir ("" = the system's temporary directory), for
@@ -50,11 +85,10 @@ func File(dir string) (*os.File, error) {
 // scratch starts in memory and moves to a file when it grows. The declared size is ignored,
 // because the archive may lie.
 type scratch struct {
-	dir    string
-	pool   *sync.Pool // *chunk
-	chunks []*chunk   // nil = skipped
-	size   int64      // bytes, including skipped ones; not updated after the move to a file
-	kept   int        // bytes in memory
+	shared *shared
+	chunks []*chunk // nil = skipped
+	size   int64    // bytes, including skipped ones
+	kept   int      // bytes in memory
 	file   *os.File
 }
 
@@ -68,7 +102,8 @@ func (s *scratch) Write(p []byte) (int, error) {
 			return 0, err
 		}
 	}
-	n, err := s.file.Write(p)
+	n, err := s.file.WriteAt(p, s.size)
+	s.size += int64(n)
 	if err != nil {
 		err = fmt.Errorf("writing unpacked content: %w", err)
 	}
@@ -79,7 +114,7 @@ func (s *scratch) keep(p []byte) {
 	for len(p) > 0 {
 		at := s.size % chunkSize
 		if at == 0 {
-			s.chunks = append(s.chunks, s.pool.Get().(*chunk))
+			s.chunks = append(s.chunks, s.shared.chunks.Get().(*chunk))
 		}
 		n := copy(s.chunks[len(s.chunks)-1][at:], p)
 		s.size += int64(n)
@@ -88,22 +123,18 @@ func (s *scratch) keep(p []byte) {
 	}
 }
 
-// Skip implements unpack.Skipper. In a file it makes a hole.
+// Skip implements unpack.Skipper.
 func (s *scratch) Skip(n int64) error {
 	if s.file == nil {
 		s.chunks = append(s.chunks, make([]*chunk, n/chunkSize)...)
-		s.size += n
-		return nil
 	}
-	if _, err := s.file.Seek(n, io.SeekCurrent); err != nil {
-		return fmt.Errorf("writing unpacked content: %w", err)
-	}
+	s.size += n
 	return nil
 }
 
 // spill moves the content from memory to a file.
 func (s *scratch) spill() error {
-	f, err := File(s.dir)
+	f, err := s.shared.file()
 	if err != nil {
 		return err
 	}
@@ -117,9 +148,6 @@ func (s *scratch) spill() error {
 			return fmt.Errorf("writing unpacked content: %w", err)
 		}
 	}
-	if _, err := f.Seek(s.size, io.SeekStart); err != nil {
-		return fmt.Errorf("writing unpacked content: %w", err)
-	}
 	s.release()
 	return nil
 }
@@ -128,15 +156,20 @@ func (s *scratch) spill() error {
 func (s *scratch) release() {
 	for _, c := range s.chunks {
 		if c != nil {
-			s.pool.Put(c)
+			s.shared.chunks.Put(c)
 		}
 	}
-	s.chunks, s.size, s.kept = nil, 0, 0
+	s.chunks, s.kept = nil, 0
 }
 
 func (s *scratch) ReadAt(p []byte, off int64) (int, error) {
 	if s.file != nil {
-		return s.file.ReadAt(p, off)
+		left := max(s.size-off, 0)
+		n, err := s.file.ReadAt(p[:min(int64(len(p)), left)], off)
+		if err == nil && n < len(p) {
+			err = io.EOF
+		}
+		return n, err
 	}
 	n := 0
 	for n < len(p) && off < s.size {
@@ -154,10 +187,13 @@ func (s *scratch) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
+// Close makes the storage available to others. It must not be used any more.
 func (s *scratch) Close() error {
 	s.release()
 	if s.file == nil {
 		return nil
 	}
-	return s.file.Close()
+	f := s.file
+	s.file = nil
+	return s.shared.reuse(f, s.size)
 }

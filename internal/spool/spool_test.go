@@ -14,7 +14,7 @@ func TestReadsWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	source := In(dir)
 	for _, size := range []int{0, 1, chunkSize - 1, chunkSize, 3*chunkSize + 7, inMemory, inMemory +
-		1, 2*inMemory + 5} {
+		1, 2*inMemory + 5, inMemory + 1} { // the last one is in the file of the one before
 		s, err := source(0)
 		if err != nil {
 			t.Fatal(err)
