@@ -37,8 +37,8 @@ type Preceded interface {
 // the load commands of the first slice of a universal file, which begins at up to 16 KiB.
 const skimHead = 20 << 10
 
-// skim calls Options.Skim and returns a Scratch without the ranges that it returns. head is a buffer
-// of skimHead bytes, which is in use until the reader is at its end.
+// skim calls Options.Skim and returns a Scratch without the ranges that it returns. head is a
+// buffer of skimHead bytes, which is in use until the reader is at its end.
 func (w *walker) skim(
 	content Scratch, rd io.Reader, size int64, head []byte,
 ) (Scratch, io.Reader) {
