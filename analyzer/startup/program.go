@@ -43,7 +43,8 @@ func (p Program) Import(name, until string) Run {
 }
 
 // Opened returns what the import of a package opens with RTLD_GLOBAL, perhaps only under a
-// condition: file names of libraries and, with a slash, paths of modules; and all that happens then.
+// condition: file names of libraries and, with a slash, paths of modules; and all that happens
+// then.
 func (p Program) Opened(name string) (opened []string, events []Event) {
 	events = p.Import(name, "").Events
 	for _, e := range events {
