@@ -144,7 +144,7 @@ func (t *table) satisfiesMusl(_ string, rows []symindex.Row) bool {
 }
 
 func (p provided) each(names *symindex.Names, yield func(name, export int32)) {
-	for _, name := range names.Defined(p.l, p.l.Symbols()) {
+	for _, name := range symindex.Defined(names, p.l) {
 		yield(name, 0)
 	}
 }

@@ -237,6 +237,14 @@ func (l *Library) Symbol(name string) []Symbol {
 	return found
 }
 
+// Defines reports whether it exports a symbol with that name, in any version.
+func (l *Library) Defines(symbol string) bool {
+	for range l.named(symbol) {
+		return true
+	}
+	return false
+}
+
 // named iterates over the rows of a symbol that apply to the platform.
 func (l *Library) named(symbol string) iter.Seq[table.Row] {
 	return func(yield func(table.Row) bool) {

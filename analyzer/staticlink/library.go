@@ -203,7 +203,7 @@ func (p provided) kind(name, version string) elfobj.Kind {
 func (p provided) versions(name string) []string { return p.l.SymbolVersions(name) }
 
 func (p provided) each(names *symindex.Names, yield func(name, export int32)) {
-	for _, name := range names.Defined(p.l, p.l.Symbols()) {
+	for _, name := range symindex.Defined(names, p.l) {
 		yield(name, 0)
 	}
 }

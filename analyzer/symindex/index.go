@@ -40,7 +40,13 @@ type Names struct {
 	version  map[string]int32
 	lists    map[list][]int32
 	hits     map[*elfobj.Exports][]Hit
-	defined  map[any][]int32 // by library
+	defined  map[any]defined // by library
+}
+
+// defined are the names that a library defines, of the first names.
+type defined struct {
+	of    int
+	names []int32
 }
 
 type query struct {
@@ -64,7 +70,7 @@ func New(kept *elfobj.Names) *Names {
 		version: map[string]int32{},
 		lists:   map[list][]int32{},
 		hits:    map[*elfobj.Exports][]Hit{},
-		defined: map[any][]int32{},
+		defined: map[any]defined{},
 	}
 }
 
@@ -119,7 +125,6 @@ func (n *Names) add(kept uint32, version string) int32 {
 		n.first = append(n.first, number)
 		n.numbers[kept] = int32(len(n.first))
 		clear(n.hits) // a new name: what is cached is incomplete
-		clear(n.defined)
 	}
 	key := nameVersion{n.numbers[kept] - 1, v}
 	if number != n.first[key.name] {
@@ -178,22 +183,45 @@ func (n *Names) Name(symbol string) int32 {
 	return -1
 }
 
-// Defined returns the numbers of the imported names that a library defines. library identifies it,
-// and symbols yields its names with versions; equal names must be consecutive.
-func (n *Names) Defined(library any, symbols iter.Seq2[string, string]) []int32 {
-	known, ok := n.defined[library]
-	if !ok {
+// Library is a library whose symbols are not a list of exports. It identifies itself.
+type Library interface {
+	comparable
+	// Symbols iterates over its names with versions; equal names are consecutive.
+	Symbols() iter.Seq2[string, string]
+	// Defines reports whether it has a symbol with a name.
+	Defines(symbol string) bool
+}
+
+// fewNames is how many new names are looked up one by one. For more, all symbols of a library are
+// read: the C library has 3,000.
+const fewNames = 200
+
+// Defined returns the numbers of the imported names that a library defines.
+func Defined[L Library](n *Names, library L) []int32 {
+	known := n.defined[library]
+	switch all := n.Len(); {
+	case known.of == all:
+		return known.names
+	case all-known.of <= fewNames:
+		for number := known.of; number < all; number++ {
+			if library.Defines(n.Query(n.first[number]).Symbol) {
+				known.names = append(known.names, int32(number))
+			}
+		}
+	default:
+		known.names = nil
 		last := ""
-		for name := range symbols {
+		for name := range library.Symbols() {
 			if name == last {
 				continue
 			}
 			last = name
 			if number := n.Name(name); number >= 0 {
-				known = append(known, number)
+				known.names = append(known.names, number)
 			}
 		}
-		n.defined[library] = known
 	}
-	return known
+	known.of = n.Len()
+	n.defined[library] = known
+	return known.names
 }
