@@ -15,9 +15,9 @@ const dependencies = " (dependencies in pyproject.toml or setup.py)"
 
 // Costs that depend on who makes the change.
 const (
-	// A change that does not change the name of the wheel: who has the file already does not get the
-	// new one.
-	newRelease = "a new version or build number if this one is published"
+	// NewRelease is the cost of a change that does not change the name of the wheel: who has the file
+	// already does not get the new one. It is not known here whether it is published.
+	NewRelease = "a new version or build number if this one is published"
 	everyUser  = "every user has to do it"
 	// The name of a package follows.
 	noOthers = "pip no longer installs it with other versions of "
@@ -48,7 +48,7 @@ func (t *Text) complete(x result.CauseFix) []result.CauseFix {
 		x.Cost = append(x.Cost, cost)
 	}
 	if byBuilder && keepsName(x.Fix) {
-		x.Cost = append(x.Cost, newRelease)
+		x.Cost = append(x.Cost, NewRelease)
 	}
 	if t.kind == linkPath {
 		x.Title = x.Title.For(t.cause.Objects)
@@ -62,7 +62,7 @@ func (t *Text) limit(x result.CauseFix, name string) []result.CauseFix {
 	limit := x
 	limit.Kind, limit.Command = fix.KindPin, shellword.Requirement(x.Requirement)
 	limit.Title = t.requiring("Require", x.Requirement)
-	limit.Cost = slices.Concat([]string{noOthers + name}, x.Cost, []string{newRelease})
+	limit.Cost = slices.Concat([]string{noOthers + name}, x.Cost, []string{NewRelease})
 	x.Title = fix.Titled("Install versions that work, until such a wheel is published")
 	x.Cost = append(x.Cost, everyUser)
 	return []result.CauseFix{limit, x}

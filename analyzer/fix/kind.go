@@ -1,5 +1,11 @@
 package fix
 
+import (
+	"strings"
+
+	"github.com/compat-app/compat/internal/shellword"
+)
+
 // Kind is what a fix changes. It is written to JSON.
 type Kind string
 
@@ -75,6 +81,13 @@ func (k Kind) Cost() string {
 func (k Kind) Exclusive() bool {
 	i := k.Effort()
 	return i < len(kinds) && kinds[i].exclusive
+}
+
+// Runs reports whether the command of such a fix is run in a shell, unlike flags, variables and
+// lines of a source file.
+func (k Kind) Runs(command shellword.Line) bool {
+	return k != KindLinkFlag && k != KindImage && k != KindSymver &&
+		!strings.HasPrefix(string(command), "-")
 }
 
 // Setting returns what such a fix changes in a project.

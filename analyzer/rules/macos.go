@@ -97,12 +97,17 @@ func delocate(p *analyzer.Pass, title fix.Title) fix.Candidate {
 	return fix.Candidate{Fix: x}
 }
 
-// deploymentTarget returns the fix that builds for the macOS of the platform.
-func deploymentTarget(p *analyzer.Pass, what string) fix.Candidate {
+// deploymentTarget returns the fix that builds for the macOS of the platform: what is an object or
+// the wheel.
+func deploymentTarget(p *analyzer.Pass, what any) fix.Candidate {
 	v := p.Platform.LibcVersion
-	return fix.Candidate{Fix: fix.Fix{Kind: fix.KindRebuild,
-		Title:   fix.Titled("Rebuild %s for macOS %s", what, v),
-		Command: "export MACOSX_DEPLOYMENT_TARGET=" + shellword.Quote(v)}}
+	x := fix.Fix{Kind: fix.KindRebuild,
+		Title:   fix.Titled("Rebuild %s for macOS %s: export MACOSX_DEPLOYMENT_TARGET=%s", what, v, v),
+		Command: "export MACOSX_DEPLOYMENT_TARGET=" + shellword.Quote(v)}
+	if p.Facts.Wheel != nil && onTag(p) {
+		x.Cost = []string{"a rebuild, of bundled libraries too; pip still installs it on macOS " + v}
+	}
+	return fix.Candidate{Fix: x}
 }
 
 // bigSur is the first macOS whose tags have no minor version.
@@ -121,7 +126,7 @@ func retagMacOS(p *analyzer.Pass, since machoobj.Version) []fix.Candidate {
 	c, release := tagMacOS(p, since)
 	cost := "pip no longer installs it on macOS before " + release
 	if betweenTags(since) {
-		cost += " (since macOS 11, tags have no minor version)"
+		cost += ", because tags have no minor version since macOS 11"
 	}
 	c.Fix.Cost = []string{cost}
 	return []fix.Candidate{c}

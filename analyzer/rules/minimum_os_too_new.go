@@ -6,6 +6,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/cause"
+	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/machoobj"
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/analyzer/result"
@@ -115,7 +116,7 @@ func checkMinimumOS(p *analyzer.Pass) {
 				"Before, it does not load: load command 0x80000034 is unknown", i.Name, inSlice(p, i.Name),
 				firstChained, claim, macOSName(p))
 		}
-		p.Report(f, append(retagMacOS(p, built), deploymentTarget(p, path.Base(i.Name)))...)
+		p.Report(f, append(retagMacOS(p, built), deploymentTarget(p, fix.Object(path.Base(i.Name))))...)
 	}
 }
 

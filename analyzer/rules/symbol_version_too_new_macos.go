@@ -6,6 +6,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/dyld"
+	"github.com/compat-app/compat/analyzer/fix"
 )
 
 // checkVersionTooNewMacOS reports symbols of system libraries that were added after the macOS of
@@ -29,7 +30,7 @@ func checkVersionTooNewMacOS(p *analyzer.Pass) {
 				Severity: macOSSeverity(p, i, analyzer.Error),
 				Message: fmt.Sprintf("%s%s imports %s from %s, which has it from macOS %v on. %s",
 					i.Name, inSlice(p, i.Name), b.Import.Name, path.Base(b.Library), b.Since, claim),
-			}, append(retagMacOS(p, b.Since), deploymentTarget(p, path.Base(i.Name)))...)
+			}, append(retagMacOS(p, b.Since), deploymentTarget(p, fix.Object(path.Base(i.Name))))...)
 		}
 	}
 }

@@ -9,12 +9,13 @@ import (
 
 var tagTooHigh = &analyzer.Rule{
 	ID:        "tag-too-high",
-	Title:     "The wheel also qualifies for an older platform tag",
+	Title:     "The symbol versions and libraries also allow an older platform tag",
 	Severity:  analyzer.Note,
 	Packaging: true,
-	Doc: `The wheel is tagged for newer systems than its contents need. By its symbol versions,
-libraries and instruction sets, as auditwheel checks them, it also qualifies for an older tag, and
-pip would install it on more systems.
+	Doc: `The wheel is tagged for newer systems than its contents need. Its symbol versions,
+libraries and instruction sets, as auditwheel checks them, also allow an older tag, with which pip
+would install it on more systems. Whether it works there is another question: other findings, such
+as an undefined symbol, apply to every tag.
 
 Such a wheel is correct, and there may be a reason for the tag: a dependency that needs the newer
 system, or files that a program starts and that were built elsewhere.
@@ -54,7 +55,7 @@ func checkTagTooHigh(p *analyzer.Pass) {
 	p.Report(
 		analyzer.Finding{
 			Message: fmt.Sprintf(
-				"This wheel also qualifies for %s (tagged %s)",
+				"The symbol versions and libraries of this wheel also allow %s (tagged %s)",
 				lower.Name,
 				p.Platform.Name,
 			),

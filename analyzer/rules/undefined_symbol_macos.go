@@ -40,7 +40,7 @@ func checkUndefinedSymbolMacOS(p *analyzer.Pass) {
 				if b.Found != nil && b.Found.Object == nil {
 					f.Message = fmt.Sprintf("%s from %s, and no known release of macOS exports it",
 						imports, b.Library)
-					fixes = append(fixes, deploymentTarget(p, path.Base(i.Name)))
+					fixes = append(fixes, deploymentTarget(p, fix.Object(path.Base(i.Name))))
 					break
 				}
 				if b.Found != nil && b.Found.Kind == dynlink.FromPackage {

@@ -295,6 +295,7 @@ func checkPaths(
 	}
 	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
 	r.Plan.Save = in.saved(r)
+	in.knowPublished(r)
 	if inPullRequest(env) {
 		r.OfPullRequest()
 	}

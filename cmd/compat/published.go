@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -50,26 +51,23 @@ type saving struct {
 	command shellword.Line
 }
 
-// saveCommand returns pip's command for a wheel, after the Python to run it with: the text cuts
-// long notes. For a wheel of another system it names the system.
+// saveCommand returns pip's command for a wheel. It names the system and the Python of the wheel,
+// so that the pip of another one saves it too.
 func saveCommand(name pkgmeta.WheelName) shellword.Line {
-	requirement, tag := name.Name+"=="+name.Version, name.Tags[0]
+	tag := name.Tags[0]
+	arguments := []string{"pip", "download", "--no-deps"}
 	minor, ok := strings.CutPrefix(tag.Python, "cp3")
 	ok = ok && minor != ""
-	if platform.ParseTag(tag.Platform).Libc == "glibc" || tag.Platform == "any" {
-		command := shellword.Quoted([]string{"pip", "download", "--no-deps", requirement})
-		if ok {
-			command = "python3." + shellword.Quote(minor) + " -m " + command
-		}
-		return command
+	if ok || tag.Platform != "any" { // pip demands it for both
+		arguments = append(arguments, "--only-binary", ":all:")
 	}
-	arguments := []string{
-		"pip", "download", "--no-deps", "--only-binary", ":all:", "--platform", tag.Platform,
+	if tag.Platform != "any" {
+		arguments = append(arguments, "--platform", tag.Platform)
 	}
 	if ok {
 		arguments = append(arguments, "--python-version", "3."+minor)
 	}
-	return shellword.Quoted(append(arguments, requirement))
+	return shellword.Quoted(append(arguments, name.Name+"=="+name.Version))
 }
 
 // saved returns the command that saves the wheel that commands of a report name and that is no file
@@ -86,6 +84,32 @@ func (in *inputs) saved(r *analyzer.Report) shellword.Line {
 		}
 	}
 	return ""
+}
+
+// knowPublished replaces what fixes cost if a wheel is published, of the wheels that were downloaded
+// from the index: they are.
+func (in *inputs) knowPublished(r *analyzer.Report) {
+	costs := func(artifact string, cost []string) []string {
+		at := slices.Index(cost, cause.NewRelease)
+		if at < 0 || !slices.ContainsFunc(in.saving, func(s saving) bool { return s.file == artifact }) {
+			return cost
+		}
+		cost = slices.Clone(cost)
+		cost[at] = "a new version or build number, because this one is published"
+		return cost
+	}
+	of := map[string]string{} // artifacts by cause
+	for i := range r.Causes {
+		c := &r.Causes[i]
+		of[c.ID] = c.Artifact
+		for j := range c.Fixes {
+			c.Fixes[j].Cost = costs(c.Artifact, c.Fixes[j].Cost)
+		}
+	}
+	for i := range r.Plan.Fixes {
+		x := &r.Plan.Fixes[i]
+		x.Cost = costs(of[x.Cause], x.Cost)
+	}
 }
 
 // download returns a function that downloads the wheel that pip would install for a requirement:

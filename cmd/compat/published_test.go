@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/shellword"
 	"net/http/httptest"
@@ -92,6 +93,32 @@ func TestCheckPublishedRelease(t *testing.T) {
 	if code, _, errs := checkWith(t, nil, "pypi:widget==1.0"); code != exitUsage ||
 		!strings.Contains(errs, "none is configured; name one with --index-url or PIP_INDEX_URL") {
 		t.Errorf("without an index: exit %d, %s", code, errs)
+	}
+}
+
+// A fix that keeps the name of a wheel costs a new version if the wheel is one of the index. Whether
+// a file is published is not known.
+func TestCostIfPublished(t *testing.T) {
+	const object = "elf x86_64\nneeded libc.so.6\nimport deflate\nexport PyInit__w\n"
+	const file = "widget-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
+	wheel := madeWheel(t, "widget", "1.0", nil, "widget/_w.cpython-312-x86_64-linux-gnu.so", object)
+	server := httptest.NewServer(&packageIndex{files: map[string]map[string][]byte{"widget": {
+		file: wheel,
+	}}})
+	defer server.Close()
+	vars := map[string]string{"PIP_INDEX_URL": server.URL + "/simple/"}
+	given := filepath.Join(t.TempDir(), file)
+	if err := os.WriteFile(given, wheel, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	const published = "a new version or build number, because this one is published"
+	for path, want := range map[string]string{
+		given: cause.NewRelease, "pypi:widget==1.0": published,
+	} {
+		code, out, errs := checkWith(t, vars, "--verbose", path)
+		if code != exitIncompatible || !strings.Contains(out, want) {
+			t.Errorf("%s: exit %d, want %q\n%s%s", path, code, want, out, errs)
+		}
 	}
 }
 
@@ -367,8 +394,8 @@ func TestCheckThroughAProxy(t *testing.T) {
 // The printed command saves the wheel that was checked.
 func TestSaveCommand(t *testing.T) {
 	for file, want := range map[string]string{
-		"a_b-1.0-cp310-cp310-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": "python3.10 -m pip " +
-			"download --no-deps a_b==1.0",
+		"a_b-1.0-cp310-cp310-manylinux_2_17_x86_64.manylinux2014_x86_64.whl": "pip download " +
+			"--no-deps --only-binary :all: --platform manylinux_2_17_x86_64 --python-version 3.10 a_b==1.0",
 		"c-2-py3-none-any.whl": "pip download --no-deps c==2",
 		"d-3-cp312-cp312-win_amd64.whl": "pip download --no-deps --only-binary :all: --platform " +
 			"win_amd64 --python-version 3.12 d==3",

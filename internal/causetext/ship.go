@@ -272,6 +272,8 @@ func Places(r *analyzer.Report, causes []int) string {
 
 const thisPullRequest = "in this pull request"
 
+const usersMachine = "on the user's machine"
+
 // place says where a cause is removed, after "fix it".
 func place(r *analyzer.Report, c *analyzer.Cause) string {
 	switch c.Actor {
@@ -284,7 +286,7 @@ func place(r *analyzer.Report, c *analyzer.Cause) string {
 		}
 	case result.Installer:
 		if len(c.Fixes) > 0 && c.Fixes[0].Kind == fix.KindEnvironment {
-			return "on the user's machine"
+			return usersMachine
 		}
 		return "where it is installed"
 	case result.System:

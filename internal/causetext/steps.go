@@ -9,6 +9,7 @@ import (
 
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
+	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/internal/mdsafe"
 	"github.com/compat-app/compat/internal/shellword"
 )
@@ -44,6 +45,7 @@ type Run struct {
 	Commands []string // lines
 	Causes   []int    // numbers of the causes for which it is run; nil = those that it can fix
 	tried    []int    // those of them that were gone when it was tried
+	partly   []int    // those of them of which a part was gone then
 	Place    string   // "in the wheel"; "" = not said
 	Remark   string   // where it writes its result; "" = not said
 }
@@ -57,13 +59,15 @@ func (r Run) about() string {
 	if r.Place != "" {
 		about += ", " + r.Place
 	}
-	switch len(r.tried) {
-	case 0:
-		about += " (not tried)."
-	case len(r.Causes):
+	switch {
+	case len(r.tried) == len(r.Causes):
 		about += " (tried)."
-	default:
+	case len(r.tried) > 0:
 		about += " (tried for " + ranges(r.tried) + ")."
+	case len(r.partly) == len(r.Causes):
+		about += " (tried: a part is gone)."
+	default:
+		about += " (not tried)."
 	}
 	return sentences(about, r.Remark)
 }
@@ -133,7 +137,22 @@ func (s *Steps) Other() string {
 	if len(s.runs) == 0 || len(s.other) == 0 {
 		return ""
 	}
-	return "Without a command: " + ranges(s.other) + "; see below."
+	var whole, part []int
+	for _, n := range s.other {
+		if slices.ContainsFunc(s.runs, func(r Run) bool { return slices.Contains(r.Causes, n) }) {
+			part = append(part, n)
+		} else {
+			whole = append(whole, n)
+		}
+	}
+	var of []string
+	if len(whole) > 0 {
+		of = append(of, ranges(whole))
+	}
+	if len(part) > 0 {
+		of = append(of, "a part of "+ranges(part))
+	}
+	return "Without a command: " + strings.Join(of, ", and ") + "; see below."
 }
 
 // StepsOf returns the steps of causes of a report, by their indexes in the order in which they are
@@ -293,6 +312,10 @@ func (w *stepWriter) step(i, j int) Step {
 		return out
 	}
 	listed := applied && w.list && out.Label != forUsers
+	if listed && command != "" && !x.Kind.Runs(command) { // it is shown with its cause
+		listed = false
+		w.without(i)
+	}
 	switch {
 	case listed && before:
 		if n := w.ran[command]; n > 0 || w.isPlan(c, x, command) && w.planRun > 0 {
@@ -304,8 +327,8 @@ func (w *stepWriter) step(i, j int) Step {
 	case listed:
 		if out.run = w.listed(i, x, command); out.run > 0 {
 			out.next = w.once(x.NextBuild)
-		} else if !slices.Contains(w.out.other, i+1) {
-			w.out.other = append(w.out.other, i+1)
+		} else {
+			w.without(i)
 		}
 		return out
 	case applied && w.isPlan(c, x, command):
@@ -341,6 +364,13 @@ func (w *stepWriter) step(i, j int) Step {
 		out.Remark, out.next = w.remark(command, x), w.once(x.NextBuild)
 	}
 	return out
+}
+
+// without adds a cause, given by its index, to those with a fix without a command.
+func (w *stepWriter) without(cause int) {
+	if !slices.Contains(w.out.other, cause+1) {
+		w.out.other = append(w.out.other, cause+1)
+	}
 }
 
 // above is said of a fix of a single cause whose command another fix has.
@@ -398,11 +428,15 @@ func (w *stepWriter) forCause(run, cause int, x analyzer.CauseFix) {
 	r.Causes = append(r.Causes, cause+1)
 	if x.Verified && x.Clears == len(c.Findings) {
 		r.tried = append(r.tried, cause+1)
+	} else if x.Verified {
+		r.partly = append(r.partly, cause+1)
 	}
 	switch {
 	case w.report.Environment:
 	case w.ofBuilt(cause, r.Commands):
 		r.Place = inBuilt
+	case x.Kind == fix.KindEnvironment && c.Actor == result.Builder:
+		r.Place = usersMachine
 	default:
 		r.Place = place(w.report, c)
 	}

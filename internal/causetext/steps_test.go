@@ -339,6 +339,43 @@ func TestPullRequest(t *testing.T) {
 	}
 }
 
+// What is no command that can be run is shown with its cause, what users install is not in the
+// wheel, and what was tried for a part is not called untried.
+func TestRunsOfOtherKinds(t *testing.T) {
+	symver := offered("Use the older memcpy", `__asm__(".symver memcpy,memcpy@GLIBC_2.2.5");`, true)
+	symver.Kind = fix.KindSymver
+	part := offered("Add it", "patchelf --add-needed liba.so w-1-py3-none-any.whl", true)
+	require := offered("Require a", "", false)
+	install := offered("Install b", "apt-get install b", false)
+	install.Kind = fix.KindEnvironment
+	both := one("c", require, install)
+	both.Together = true
+	r := &analyzer.Report{Artifacts: []analyzer.Artifact{{Kind: analyzer.KindWheel}},
+		Causes: []analyzer.Cause{one("a", symver), one("b", part), both}}
+	r.Causes[1].Findings = []int{0, 1}
+	for i := range r.Causes {
+		r.Causes[i].Actor = result.Builder
+	}
+	s := StepsOf(r, nil, true)
+	var about []string
+	for i := range s.Runs() {
+		about = append(about, s.About(i))
+	}
+	want := []string{"Cause 2, in the wheel (tried: a part is gone).",
+		"Cause 3, on the user's machine (not tried)."}
+	if !reflect.DeepEqual(about, want) {
+		t.Errorf("got %q, want %q", about, want)
+	}
+	if got, want := s.Of(0, 0).Commands, []string{string(symver.Command)}; !reflect.DeepEqual(got,
+		want) {
+		t.Errorf("the first cause has %q, want %q", got, want)
+	}
+	const other = "Without a command: cause 1, and a part of cause 3; see below."
+	if got := s.Other(); got != other {
+		t.Errorf("got %q, want %q", got, other)
+	}
+}
+
 // A fix in one line has what the build needs before the command for what was built.
 func TestLine(t *testing.T) {
 	tag := offered("Tag it", "wheel tags w-1-py3-none-any.whl", true)

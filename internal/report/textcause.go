@@ -142,6 +142,9 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	step := p.steps.Of(cause, i)
 	brief := p.brief && other || p.terse
 	title := mdsafe.Visible(x.Title.String())
+	if x.Command != "" && x.ShowsCommand() {
+		title = joined(title, mdsafe.Visible(string(x.Command)))
+	}
 	if n := causetext.ShownBefore(p.report, cause, x); n > 0 {
 		too, state := "", step.State
 		if !x.Verified { // it may have been tried for the other
