@@ -14,22 +14,26 @@ func Decode(names string, data []byte) (*Set, error) {
 	if err != nil {
 		return nil, fmt.Errorf("symbol table: %w", err)
 	}
-	d := decoder{names: names, set: &Set{}}
-	for n := 1; len(text) > 0; n++ {
-		var line string
-		line, text, _ = strings.Cut(text, "\n")
-		if err := d.line(line); err != nil {
+	d := decoder{names: names, set: &Set{}, text: text}
+	n := 1
+	for line := range strings.Lines(text) {
+		if err := d.line(strings.TrimSuffix(line, "\n")); err != nil {
 			return nil, fmt.Errorf("symbol table line %d: %w", n, err)
 		}
+		d.at += len(line)
+		n++
 	}
 	return d.set, nil
 }
 
 type decoder struct {
-	names string
-	set   *Set
-	lib   *Library
-	codes *[]Row // of lib
+	names, text string
+	at          int // of the line in text
+	set         *Set
+	lib         *Library
+	codes       int    // where the lines with the codes of lib begin; -1 if there are none so far
+	described   string // the description in the last line with one: the next is often the same
+	facts       Facts  // what it says
 }
 
 func (d *decoder) line(line string) error {
@@ -38,14 +42,32 @@ func (d *decoder) line(line string) error {
 		if d.lib == nil {
 			return fmt.Errorf("rows before a library")
 		}
-		names, codes := d.names, d.codes
-		d.lib.read = func() ([]Row, error) { return rows(names, *codes, rest) }
+		names, text := d.names, ""
+		if d.codes >= 0 {
+			text = d.text[d.codes:d.at]
+		}
+		d.lib.read = func() ([]Row, error) {
+			codes, err := codes(text)
+			if err != nil {
+				return nil, err
+			}
+			return rows(names, codes, rest)
+		}
 		return nil
 	}
-	f := strings.Fields(rest)
 	if d.lib == nil && (word == "in" || word == "code") {
 		return fmt.Errorf("%q before a library", word)
 	}
+	if word == "code" { // decoded with the rows, which a check needs of few libraries
+		if d.codes < 0 {
+			d.codes = d.at
+		}
+		return nil
+	}
+	if word == "in" {
+		return d.in(rest)
+	}
+	f := strings.Fields(rest)
 	switch {
 	case word == "arch" && len(f) == 1:
 		d.set.Arch = f[0]
@@ -57,42 +79,62 @@ func (d *decoder) line(line string) error {
 			Package: f[1],
 			In:      make([]Facts, len(d.set.Columns)),
 		}
-		d.codes = new([]Row)
+		d.codes = -1
 		d.set.Libraries = append(d.set.Libraries, d.lib)
-	case word == "in" && len(f) >= 4:
-		i, err := strconv.Atoi(f[0])
-		if err != nil || i < 0 || i >= len(d.lib.In) {
-			return fmt.Errorf("no column %q", f[0])
-		}
-		facts := Facts{Present: true, Base: f[1] == "base"}
-		at := &facts.Needed
-		for _, w := range f[3:] {
-			if w == "nodes" {
-				at = &facts.Nodes
-				continue
-			}
-			*at = append(*at, w)
-		}
-		d.lib.In[i] = facts
-	case word == "code" && len(f) == 4:
-		present, err1 := strconv.ParseUint(f[2], 16, 16)
-		hidden, err2 := strconv.ParseUint(f[3], 16, 16)
-		if err1 != nil || err2 != nil {
-			return fmt.Errorf("columns %q %q are no hexadecimal masks", f[2], f[3])
-		}
-		*d.codes = append(
-			*d.codes,
-			Row{
-				Node:    undash(f[0]),
-				Kind:    undash(f[1]),
-				Present: uint16(present),
-				Hidden:  uint16(hidden),
-			},
-		)
 	default:
 		return fmt.Errorf("unknown line %q", word)
 	}
 	return nil
+}
+
+// in decodes a line about the library in one column.
+func (d *decoder) in(line string) error {
+	column, description, _ := strings.Cut(line, " ")
+	i, err := strconv.Atoi(column)
+	if err != nil || i < 0 || i >= len(d.lib.In) {
+		return fmt.Errorf("no column %q", column)
+	}
+	if description != d.described {
+		base, rest, _ := strings.Cut(description, " needed ")
+		needed, nodes, ok := strings.Cut(rest, " nodes ")
+		if !ok {
+			return fmt.Errorf("unknown line %q", line)
+		}
+		d.described, d.facts = description, Facts{Present: true, Base: base == "base",
+			Needed: fields(needed), Nodes: fields(nodes)}
+	}
+	d.lib.In[i] = d.facts
+	return nil
+}
+
+// fields is strings.Fields, but nil if there are none.
+func fields(s string) []string {
+	if f := strings.Fields(s); len(f) > 0 {
+		return f
+	}
+	return nil
+}
+
+// codes decodes lines with the codes of a library.
+func codes(text string) (out []Row, err error) {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) != 5 || f[0] != "code" {
+			return nil, fmt.Errorf("unknown line %q", line)
+		}
+		present, err1 := strconv.ParseUint(f[3], 16, 16)
+		hidden, err2 := strconv.ParseUint(f[4], 16, 16)
+		if err1 != nil || err2 != nil {
+			return nil, fmt.Errorf("columns %q %q are no hexadecimal masks", f[3], f[4])
+		}
+		out = append(out, Row{
+			Node:    undash(f[1]),
+			Kind:    undash(f[2]),
+			Present: uint16(present),
+			Hidden:  uint16(hidden),
+		})
+	}
+	return out, nil
 }
 
 // rows decodes the "name.code" words of a library that encodeSet describes.
