@@ -86,8 +86,8 @@ func (in *inputs) saved(r *analyzer.Report) shellword.Line {
 	return ""
 }
 
-// knowPublished replaces what fixes cost if a wheel is published, of the wheels that were downloaded
-// from the index: they are.
+// knowPublished replaces what fixes cost if a wheel is published, of the wheels that were
+// downloaded from the index: they are.
 func (in *inputs) knowPublished(r *analyzer.Report) {
 	costs := func(artifact string, cost []string) []string {
 		at := slices.Index(cost, cause.NewRelease)
