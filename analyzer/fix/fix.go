@@ -62,8 +62,16 @@ func (f Fix) Same(other Fix) bool {
 
 // Requirements returns the requirements that a fix changes or adds, in its order; nil if it changes
 // none.
-func (f Fix) Requirements() (out []string) {
-	switch c := f.Change.(type) {
+func (f Fix) Requirements() []string {
+	if out := requirements(f.Change); len(out) > 0 || f.Requirement == "" {
+		return out
+	}
+	return []string{f.Requirement}
+}
+
+// requirements returns those that a change changes or adds.
+func requirements(change Change) (out []string) {
+	switch c := change.(type) {
 	case Pin:
 		return []string{c.Requirement}
 	case AsRequired:
@@ -72,13 +80,8 @@ func (f Fix) Requirements() (out []string) {
 		return c
 	case All:
 		for _, one := range c {
-			if pin, ok := one.(Pin); ok {
-				out = append(out, pin.Requirement)
-			}
+			out = append(out, requirements(one)...)
 		}
-	}
-	if len(out) == 0 && f.Requirement != "" {
-		out = []string{f.Requirement}
 	}
 	return out
 }
