@@ -246,7 +246,7 @@ func (s *search) try(ctx context.Context, d *decision) (*dead, error) {
 	return d.failed, nil
 }
 
-// back takes back the current choice of a decision because of a failure. over tells that no other
+// back takes back the current choice of a decision because of a failure. over is set if no other
 // candidate can help, because the failure does not depend on the choice, or the search has to stop.
 func (s *search) back(d *decision, failed *dead) (over bool) {
 	s.undo(d.name, d.mark)
