@@ -47,7 +47,6 @@ type sources struct {
 	on      packages.Target
 	set     *packageSet
 	facts   *facts.Artifact
-	others  []*facts.Artifact
 	*starts
 	// The sources of releases that were read, by top-level package or module; nil for one of which
 	// they were requested, and could not be read.
@@ -213,7 +212,7 @@ func (s *sources) fileLoads(e startup.Event, l *dynlink.Library) (loads bool, un
 		top, _, _ := strings.Cut(e.At, "/")
 		return strings.HasPrefix(member, top+"/")
 	}
-	for _, a := range append(slices.Clone(s.others), s.facts) {
+	for _, a := range append(slices.Clone(s.others()), s.facts) {
 		for _, o := range a.Objects {
 			at := facts.Installed(o.Path)
 			known = known || inFolder(at)
@@ -251,13 +250,18 @@ func (p *Pass) MayOpen(v *View) bool {
 		})
 }
 
+// others returns the artifacts that are installed with this one.
+func (s *sources) others() []*facts.Artifact {
+	return s.session.othersOf(s.facts, s.set.platform)
+}
+
 // read collects the sources of the artifact and of those that are installed with it.
 func (s *sources) read() {
 	arch := s.set.platform.Arch
 	s.starts = s.session.starts
 	if s.starts == nil || s.of != s.facts || s.arch != arch {
 		program := startup.Program{}
-		for _, a := range append(slices.Clone(s.others), s.facts) {
+		for _, a := range append(slices.Clone(s.others()), s.facts) {
 			maps.Copy(program, a.Program)
 		}
 		s.starts = &starts{
@@ -269,7 +273,7 @@ func (s *sources) read() {
 	s.texts = map[string]*topTexts{}
 	s.imports = map[importOf]answer{}
 	s.modules, s.installed = map[string]otherModule{}, map[string]installedModule{}
-	for _, a := range slices.Backward(s.others) {
+	for _, a := range slices.Backward(s.others()) {
 		for _, o := range slices.Backward(a.Objects) { // of several, the first counts
 			if o.Arch() == arch && o.Extension() {
 				s.modules[facts.ModuleName(o.Path)] = otherModule{a, o}
@@ -431,7 +435,7 @@ func (s *sources) providing(top string) []*packages.Release {
 func (s *sources) isRead(name string) bool {
 	conda := s.session.judge.conda
 	return conda != nil && conda.installed(name) != nil ||
-		slices.ContainsFunc(s.others, func(a *facts.Artifact) bool { return project(a) == name })
+		slices.ContainsFunc(s.others(), func(a *facts.Artifact) bool { return project(a) == name })
 }
 
 // requires reports whether a package of the set requires another one, also indirectly.

@@ -25,7 +25,7 @@ type Global struct {
 func (p *Pass) Globals() (out []Global) {
 	s := p.sources.session
 	for _, x := range s.openings() {
-		if x.object.Arch() == p.Platform.Arch && slices.Contains(p.Others, x.artifact) {
+		if x.object.Arch() == p.Platform.Arch && slices.Contains(p.Others(), x.artifact) {
 			out = append(out, Global{s.libraries.ofObject(x.artifact, x.object), x.by})
 		}
 	}

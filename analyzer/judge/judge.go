@@ -124,10 +124,7 @@ func (s *Session) runRules(
 ) (map[*Rule][]Found, error) {
 	linking := newLinking(set.linker, c.Scenario)
 	releases := s.Releases(ctx, c)
-	others, projects := s.othersOf(c.Artifact, c.Target.Platform)
-	sources := &sources{
-		session: s, ctx: ctx, on: releases.on, set: set, facts: c.Artifact, others: others,
-	}
+	sources := &sources{session: s, ctx: ctx, on: releases.on, set: set, facts: c.Artifact}
 	out := map[*Rule][]Found{}
 	for _, rule := range s.order(hopeless != nil) {
 		if ctx.Err() != nil {
@@ -146,8 +143,6 @@ func (s *Session) runRules(
 				Packages:     set.Set,
 				Views:        set.views,
 				Dependencies: set.dependencies,
-				Others:       others,
-				projects:     projects,
 				Windows:      set.windows,
 				MacOS:        set.macOS,
 				Android:      set.android,

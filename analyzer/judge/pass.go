@@ -71,13 +71,11 @@ type Pass struct {
 	// Dependencies are the libraries of other packages that the Views load, in that order. Those of
 	// which only exports are known are left out.
 	Dependencies []*Dependency
-	Others       []*facts.Artifact // that are installed with it: those given, or of the environment
-	projects     []string          // of Others
-	Windows      *WindowsLoad      // on a Windows platform, otherwise nil
-	MacOS        *MacOSLoad        // on a macOS platform, which has no Views; otherwise nil
-	Android      *AndroidLoad      // on a platform of Android, which has no Views; otherwise nil
-	IOS          *IOSLoad          // on a platform of iOS, which has no Views; otherwise nil
-	Pyodide      *PyodideLoad      // on a platform of Pyodide, which has no Views; otherwise nil
+	Windows      *WindowsLoad // on a Windows platform, otherwise nil
+	MacOS        *MacOSLoad   // on a macOS platform, which has no Views; otherwise nil
+	Android      *AndroidLoad // on a platform of Android, which has no Views; otherwise nil
+	IOS          *IOSLoad     // on a platform of iOS, which has no Views; otherwise nil
+	Pyodide      *PyodideLoad // on a platform of Pyodide, which has no Views; otherwise nil
 	Scenario     fix.Scenario
 	// Python is the interpreter of the environment, "3.14" or "3.14t"; "" if it is not known.
 	Python    string
@@ -339,10 +337,14 @@ func Chain(libraries ...*dynlink.Library) []string {
 	return out
 }
 
+// Others returns the artifacts that are installed with it: those given, or of the environment.
+func (p *Pass) Others() []*facts.Artifact { return p.sources.others() }
+
 // Together reports whether a package is one of the artifacts that are installed together, so that
 // its files are known.
 func (p *Pass) Together(name string) bool {
-	return slices.Contains(p.projects, name)
+	_, projects := p.sources.session.installable(p.Facts, p.Platform)
+	return name != project(p.Facts) && slices.Contains(projects, name)
 }
 
 // Given reports whether the user specified a requirement on a package, which a fix then has to

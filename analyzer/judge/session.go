@@ -146,35 +146,40 @@ type others struct {
 	of        *facts.Artifact
 	on        *platform.Platform
 	artifacts []*facts.Artifact
-	projects  []string // of the artifacts
 }
 
 // othersOf returns the other artifacts that can be installed in the environment of an artifact on a
-// platform, with their projects: all but wheels of the same project, of which pip installs one, and
-// those that another wheel for the target stands for. In an environment they are all.
-func (s *Session) othersOf(
-	f *facts.Artifact,
-	p *platform.Platform,
-) (artifacts []*facts.Artifact, projects []string) {
+// platform: all but wheels of the same project, of which pip installs one, and those that another
+// wheel for the target stands for. In an environment they are all. The list is made only where a
+// rule asks for it, since those of all artifacts have the square of their number.
+func (s *Session) othersOf(f *facts.Artifact, p *platform.Platform) []*facts.Artifact {
 	if s.others.of == f && s.others.on == p { // the same for all fixes that are tried
-		return s.others.artifacts, s.others.projects
+		return s.others.artifacts
 	}
 	own, with := project(f), s.judge.environment
-	artifacts, projects = s.artifacts, s.projects
-	if with != nil {
-		artifacts, projects = with.artifacts, with.projects
-	} else if t := s.togetherWith(f, p); t != nil {
-		artifacts, projects = t.standing(s)
-	}
-	out := others{of: f, on: p, artifacts: make([]*facts.Artifact, 0, len(artifacts)),
-		projects: make([]string, 0, len(artifacts))}
+	artifacts, projects := s.installable(f, p)
+	out := others{of: f, on: p, artifacts: make([]*facts.Artifact, 0, len(artifacts))}
 	for n, x := range artifacts {
 		if (x != f || with != nil) && (own == "" || projects[n] != own) {
-			out.artifacts, out.projects = append(out.artifacts, x), append(out.projects, projects[n])
+			out.artifacts = append(out.artifacts, x)
 		}
 	}
 	s.others = out
-	return out.artifacts, out.projects
+	return out.artifacts
+}
+
+// installable returns the artifacts that can be installed on a platform of an artifact, with their
+// projects: all artifacts, without those that another wheel for the target stands for.
+func (s *Session) installable(
+	f *facts.Artifact, p *platform.Platform,
+) (artifacts []*facts.Artifact, projects []string) {
+	if with := s.judge.environment; with != nil {
+		return with.artifacts, with.projects
+	}
+	if t := s.togetherWith(f, p); t != nil {
+		return t.standing(s)
+	}
+	return s.artifacts, s.projects
 }
 
 // projectsOf returns the normalized projects of artifacts; "" for one that is no wheel.

@@ -137,8 +137,7 @@ func (s *Session) alongside(
 	p *platform.Platform,
 	with *packages.Set,
 ) []*facts.Artifact {
-	others, _ := s.othersOf(f, p)
-	return slices.DeleteFunc(slices.Clone(others), func(a *facts.Artifact) bool {
+	return slices.DeleteFunc(slices.Clone(s.othersOf(f, p)), func(a *facts.Artifact) bool {
 		return with.Release(project(a)) != nil
 	})
 }

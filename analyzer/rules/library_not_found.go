@@ -137,7 +137,7 @@ func checkLibraryNotFound(p *analyzer.Pass) {
 			if mixedCUDA(p, v, needed) {
 				continue // cuda-major-mixed reports it
 			}
-			certain, perhaps, lacks := p.Facts.GivenProvides(needed, p.Others)
+			certain, perhaps, lacks := p.Facts.GivenProvides(needed, p.Others())
 			if certain || perhaps && p.Platform.Library(needed) != nil ||
 				p.Platform.Library(needed) == nil && p.Facts.SearchesDependency(v.Object) {
 				continue // a package that it depends on provides it, or else the system
