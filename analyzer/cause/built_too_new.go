@@ -121,7 +121,7 @@ func (t *Text) tooNewTask() Task {
 		task.Do = "declare the glibc that it needs or build on an older system"
 	case first == fix.KindDependency:
 		task.Do = "declare the package that provides the library"
-	case claimed:
+	case claimed, first == fix.KindPlatformTag:
 		task.Do = "correct the tag or build on an older system"
 	case first == fix.KindSymver:
 		task.Do = "use older versions of the symbols below or build on an older system"

@@ -70,6 +70,13 @@ func (m *merged) removes(f *result.Finding) bool {
 	})
 }
 
+// together reports whether a fix changes several packages that are named, so that there is more to
+// change than with another one.
+func (m *merged) together() bool {
+	_, all := m.Change.(fix.All)
+	return all && len(m.Requirements()) > 1
+}
+
 // ranked sorts fixes, the best first.
 func (g *group) ranked(list []*merged) []*merged {
 	slices.SortStableFunc(list, func(a, b *merged) int {
@@ -78,6 +85,7 @@ func (g *group) ranked(list []*merged) []*merged {
 			boolRank(a.Last)-boolRank(b.Last),
 			boolRank(b.Verified)-boolRank(a.Verified),
 			boolRank(a.Conflicts())-boolRank(b.Conflicts()),
+			boolRank(a.together())-boolRank(b.together()),
 			boolRank(b.Kind == g.kind.Prefers)-boolRank(a.Kind == g.kind.Prefers),
 			a.Kind.Effort()-b.Kind.Effort(),
 		)

@@ -110,8 +110,15 @@ func keyOf(x fix.Fix) mergeKey {
 	case len(x.Retags) == 1 && versionOf(x.Retags[0].To).kind != "":
 		return mergeKey{x.Kind, "tag", versionOf(x.Retags[0].To).kind}
 	case x.Requirement != "":
-		if q, err := pkgmeta.ParseRequirement(x.Requirement); err == nil {
-			return mergeKey{x.Kind, "package", q.Name}
+		// One that changes other packages too is another change, with costs of its own.
+		var names []string
+		for _, r := range append([]string{x.Requirement}, x.Requirements()...) {
+			if q, err := pkgmeta.ParseRequirement(r); err == nil && !slices.Contains(names, q.Name) {
+				names = append(names, q.Name)
+			}
+		}
+		if len(names) > 0 {
+			return mergeKey{x.Kind, "package", strings.Join(names, " ")}
 		}
 	case x.Kind == fix.KindSymver:
 		return mergeKey{x.Kind, "", ""}

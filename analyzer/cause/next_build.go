@@ -63,8 +63,11 @@ func nextBuild(x fix.Fix, wheel, requires string) (sentence string, command shel
 			}
 			return s + ".", command
 		}
-		return next + "set the tag " + changed(x.Retags[0].To) + " too" +
-			raised(x.Retags[0].To, requires) + ".", ""
+		parts := changed(x.Retags[0].To)
+		if parts == "" { // only its WHEEL file is changed
+			return next + "let it write the tags of the file name into WHEEL.", ""
+		}
+		return next + "set the tag " + parts + " too" + raised(x.Retags[0].To, requires) + ".", ""
 	}
 	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
 		return next + "require " + x.Requirement + " in its sources too.", ""

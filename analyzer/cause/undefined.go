@@ -59,8 +59,12 @@ func (t *Text) undefinedTitle() string {
 		return fmt.Sprintf("%s %s not export %s, which %s", t.Libraries(),
 			result.Plural(libraries, "does", "do"), t.Symbols(), t.importedBy())
 	case t.lacking():
-		return fmt.Sprintf("%s %s %s, which %s", t.Libraries(), result.Plural(libraries, "lacks", "lack"),
-			t.Symbols(), t.importedBy())
+		of := ""
+		if t.ofSystem() {
+			of = " of the system"
+		}
+		return fmt.Sprintf("%s%s %s %s, which %s", t.Libraries(), of,
+			result.Plural(libraries, "lacks", "lack"), t.Symbols(), t.importedBy())
 	case t.First().NotExported != "":
 		return fmt.Sprintf("no library exports %s, which %s", t.Symbols(), t.importedBy())
 	}
@@ -77,6 +81,8 @@ func (t *Text) undefinedTask() Task {
 		do = "export " + it + " from " + t.Libraries()
 	case from != "":
 		do = "use a " + from + " that exports " + it + ", or link the library that defines " + it
+	case t.lacking() && t.ofSystem():
+		do = "bundle the " + t.Libraries() + " that it was built with, or build with that of the system"
 	case t.lacking():
 		do = "use a " + t.Libraries() + " that has " + it + ", or build without " + it
 	}
@@ -107,6 +113,16 @@ func (t *Text) lacking() bool {
 	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
 		_, linked := t.artifact.linked(f, t.rules[f.Rule])
 		return linked != yes
+	})
+}
+
+// ofSystem reports whether the libraries that lack the symbols are those of the platform: the build
+// used others, which are not in the artifact.
+func (t *Text) ofSystem() bool {
+	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
+		p, err := platform.Lookup(f.Target, "")
+		other := f.Package != "" && f.Package != t.artifact.own
+		return other || f.ProvidedBy != nil || err != nil || p.Library(base(owner(f))) == nil
 	})
 }
 

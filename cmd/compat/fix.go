@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -390,6 +391,14 @@ func (p *fixPrinter) next(written []string, gone map[string]bool) (lines []strin
 		lines = []string{"next: upload " + files + "; still to do: " + causes + listed}
 	default:
 		lines = []string{"next: upload " + files}
+	}
+	if !fails && slices.ContainsFunc(p.r.Artifacts, func(a analyzer.Artifact) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			return path.Base(name) == path.Base(filepath.ToSlash(a.Path))
+		})
+	}) {
+		lines = append(lines, "a package index does not replace a file, so if this one is published, "+
+			"raise its version or build number first")
 	}
 	for i := range p.r.Causes {
 		c := &p.r.Causes[i]

@@ -145,7 +145,6 @@ func (o *outputs) write(w io.Writer, r *analyzer.Report) error {
 		Color:   colored(o.env, o.env.Out),
 		Width:   columns(o.env.Out),
 		Of:      o.of,
-		Program: calling(o.env),
 	}, lines)
 	if err != nil {
 		err = fmt.Errorf("writing the report: %w", err)
@@ -167,7 +166,7 @@ func (o *outputs) writeFiles(r *analyzer.Report, lines func() report.Lines) erro
 			failed = errors.Join(failed, err)
 			continue
 		}
-		text := report.TextOptions{Verbose: o.verbose, Of: o.of, Program: calling(o.env)}
+		text := report.TextOptions{Verbose: o.verbose, Of: o.of}
 		if err := errors.Join(o.as(x.format, f, r, text, lines), f.Close()); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("--output: %w", err))
 		}

@@ -3,46 +3,35 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
-// Commands call compat by its path if PATH has none, and not one that "go run" removes.
-func TestCalling(t *testing.T) {
+// If PATH has no compat, a hint says how the printed commands find it.
+func TestInstall(t *testing.T) {
 	dir := t.TempDir()
-	file := filepath.Join(dir, "my compat")
+	file := filepath.Join(dir, "here", "compat")
 	run := filepath.Join(dir, "go-build1", "b001", "exe", "compat")
-	write := func(name string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(file)
-	write(run)
 	const printed = "  compat fix --write fixed w.whl\n"
-	check := func(program, want string, hint bool) {
-		t.Helper()
-		env := environment{Program: program}
-		if got := string(calling(env)); got != want {
-			t.Errorf("%s: called as %s, want %s", program, got, want)
-		}
-		if got := install(env, printed); (got != "") != hint {
-			t.Errorf("%s: got the hint %q", program, got)
-		}
-	}
-	t.Setenv("PATH", filepath.Join(dir, "empty"))
-	check(file, "'"+file+"'", false)
-	check(run, "", true)
-	check("", "", false)
-	check(filepath.Join(dir, "gone"), "", false)
-	if got := install(environment{Program: run}, "compatible: w.whl\n"); got != "" {
-		t.Errorf("got the hint %q for a text without commands", got)
-	}
-	write(filepath.Join(dir, "bin", "compat"))
 	t.Setenv("PATH", filepath.Join(dir, "bin"))
-	check(file, "", false)
-	check(run, "", false)
+	for _, c := range []struct{ program, printed, want string }{
+		{file, printed, filepath.Dir(file)},
+		{run, printed, "go install"},
+		{"", printed, ""},
+		{run, "compatible: w.whl\n", ""},
+	} {
+		got := install(environment{Program: c.program}, c.printed)
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: got the hint %q, want %q in it", c.program, got, c.want)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bin", "compat"), nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got := install(environment{Program: file}, printed); got != "" {
+		t.Errorf("got the hint %q although PATH has compat", got)
+	}
 }

@@ -91,7 +91,6 @@ func newResult(
 			colored(env, env.Out),
 			columns(env.Out),
 			inPullRequest(env),
-			calling(env),
 		},
 	)
 	return result{cache, string(key), life}, err

@@ -14,7 +14,6 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/mdsafe"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 // TextOptions configures Text. The zero value is for a pipe.
@@ -24,8 +23,6 @@ type TextOptions struct {
 	Width   int  // columns; 0 = 100. Commands are never wrapped
 	// Of is the file or folder that lists the packages of an environment; "" if there are several.
 	Of string
-	// Program is how commands call compat; "" = by its name.
-	Program shellword.Line
 }
 
 // Limits on the lines of a report without Verbose.
@@ -311,24 +308,16 @@ func (p *textPrinter) shows(causes int) (before, after []string) {
 				"     ")...)
 		}
 		for _, l := range x.Commands {
-			before = append(before, "       "+mdsafe.Lines(p.called(l)))
+			before = append(before, "       "+mdsafe.Lines(l))
 		}
 	}
 	if other := p.steps.Other(); other != "" {
 		before = append(before, "  "+other)
 	}
 	if lines := p.steps.Rest(); len(lines) > 0 {
-		after = []string{"   " + mdsafe.Lines(p.called(strings.Join(lines, " && ")))}
+		after = []string{"   " + mdsafe.Lines(strings.Join(lines, " && "))}
 	}
 	return before, after
-}
-
-// called returns a line of commands with the program of the options for "compat".
-func (p *textPrinter) called(line string) string {
-	if p.options.Program == "" {
-		return line
-	}
-	return shellword.Calling(line, "compat", p.options.Program)
 }
 
 func boolInt(b bool) int {
@@ -781,7 +770,9 @@ func wrap(s string, width int, indent string) []string {
 // joint is a space that wrap does not break: a character that no text has.
 const joint = '\ue000'
 
-// joined returns a sentence whose command wrap does not break. A period after it would be copied.
+// joined returns a sentence whose command wrap does not break. A period after it would be copied. The
+// word before the command stays with it: what a line begins with is to be run as it is shown, and
+// this command is for files that the next build writes.
 func joined(sentence, command string) string {
 	if command == "" {
 		return sentence
@@ -790,7 +781,8 @@ func joined(sentence, command string) string {
 		sentence = strings.TrimSuffix(sentence, ".")
 	}
 	whole := strings.ReplaceAll(command, " ", string(joint))
-	return strings.ReplaceAll(sentence, command, whole)
+	return strings.ReplaceAll(strings.ReplaceAll(sentence, command, whole), " "+whole,
+		string(joint)+whole)
 }
 
 // visible returns the number of columns of a text, not counting escapes.

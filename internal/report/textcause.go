@@ -160,7 +160,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	var commands []string
 	if len(step.Commands) > 0 {
 		for _, l := range step.Commands {
-			commands = append(commands, strings.Split(mdsafe.Lines(p.called(l)), "\n")...)
+			commands = append(commands, strings.Split(mdsafe.Lines(l), "\n")...)
 		}
 	}
 	if brief {

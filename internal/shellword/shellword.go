@@ -155,18 +155,6 @@ func Words(line Line) []Line {
 	return words
 }
 
-// Calling returns a shown line, which has a space between two words, with another program in place
-// of one in each of its steps.
-func Calling(line string, name, program Line) string {
-	words := Words(Line(line))
-	for i, word := range words {
-		if word == name && (i == 0 || words[i-1] == "&&") {
-			words[i] = program
-		}
-	}
-	return string(Join(words, " "))
-}
-
 // Lines splits a command at its line breaks, which a quoted word does not have.
 func Lines(command Line) (lines []Line) {
 	for line := range strings.SplitSeq(string(command), "\n") {
