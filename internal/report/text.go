@@ -770,9 +770,9 @@ func wrap(s string, width int, indent string) []string {
 // joint is a space that wrap does not break: a character that no text has.
 const joint = '\ue000'
 
-// joined returns a sentence whose command wrap does not break. A period after it would be copied. The
-// word before the command stays with it: what a line begins with is to be run as it is shown, and
-// this command is for files that the next build writes.
+// joined returns a sentence whose command wrap does not break. A period after it would be copied.
+// The word before the command stays with it: what a line begins with is to be run as it is shown,
+// and this command is for files that the next build writes.
 func joined(sentence, command string) string {
 	if command == "" {
 		return sentence
