@@ -70,7 +70,7 @@ func nextBuild(x fix.Fix, wheel, requires string) (sentence string, command shel
 		return next + "set the tag " + parts + " too" + raised(x.Retags[0].To, requires) + ".", ""
 	}
 	if x.Kind.Setting() == fix.Requirements && x.Requirement != "" {
-		return next + "require " + x.Requirement + " in its sources too.", ""
+		return next + "write the same requirement into its sources.", ""
 	}
 	return "", ""
 }

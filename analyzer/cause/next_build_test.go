@@ -33,7 +33,7 @@ func TestNextBuild(t *testing.T) {
 		"For the next build, run auditwheel repair --plat manylinux_2_24_x86_64 dist/w-*.whl.": retag(
 			pkgmeta.Tag{Platform: "manylinux_2_24_x86_64"}),
 		"For the next build, set the tag cp310 too.": retag(pkgmeta.Tag{Python: "cp310"}),
-		"For the next build, require numpy<2 in its sources too.": {
+		"For the next build, write the same requirement into its sources.": {
 			Kind: fix.KindPin, Requirement: "numpy<2",
 		},
 		"": {Kind: fix.KindPatchelf}, // its cost says it
@@ -81,7 +81,7 @@ func TestNextBuilds(t *testing.T) {
 		of(result.Builder, "lib.so"),
 	}}
 	NextBuilds(r)
-	for i, want := range []string{"For the next build, require numpy<2 in its sources too.", "", ""} {
+	for i, want := range []string{"For the next build, write the same requirement into its sources.", "", ""} {
 		if got := r.Causes[i].Fixes[0].NextBuild; got != want {
 			t.Errorf("cause %d: got %q, want %q", i+1, got, want)
 		}
