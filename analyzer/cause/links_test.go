@@ -59,6 +59,16 @@ func TestSentences(t *testing.T) {
 			undefined("libused.so.2", "USED_1"), "libused.so.2 lacks f, which a.so imports",
 			builder + "use a libused.so.2 that has it, or build without it.",
 		},
+		"a library of the system lacks the symbol": {
+			on("manylinux_2_17_x86_64", undefined("libglib-2.0.so.0", "")),
+			"libglib-2.0.so.0 of the system lacks f, which a.so imports",
+			builder + "bundle the libglib-2.0.so.0 that it was built with, or build with that of the system.",
+		},
+		"a bundled library of which the system has another": {
+			on("manylinux_2_17_x86_64", undefined("libexpat.so.1", "")),
+			"libexpat.so.1 lacks f, which a.so imports",
+			builder + "use a libexpat.so.1 that has it, or build without it.",
+		},
 		"a linked library has another version of it": {
 			with(undefined("libown.so.1", "OWN_1"), func(f *result.Finding) { f.ProvidedBy = &provided }),
 			"libown.so.1 has f only in another version than a.so imports, such as OWN_1",
@@ -128,8 +138,11 @@ func TestSentences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := report(c.finding)
 			r.Artifacts[0].Needs = []result.Needs{
-				{Object: "a.so", Libraries: []string{"libused.so.2", "libown.so.1"}},
+				{Object: "a.so", Libraries: []string{
+					"libused.so.2", "libown.so.1", "libglib-2.0.so.0", "libexpat.so.1",
+				}},
 				{Object: provided, Name: "libanother.so.1"},
+				{Object: "widget.libs/libexpat.so.1", Name: "libexpat.so.1"},
 			}
 			cause.Of(r, cause.Options{Rules: analyzer.Causes(rules.All())})
 			got := r.Causes[0]

@@ -23,6 +23,13 @@ type artifact struct {
 
 func (a *artifact) wheel() bool { return a.Wheel != nil }
 
+// contains reports whether the artifact has a library, by its SONAME or the name of its file.
+func (a *artifact) contains(library string) bool {
+	return slices.ContainsFunc(a.Needs, func(n result.Needs) bool {
+		return n.Name == library || base(n.Object) == library
+	})
+}
+
 // has reports whether the artifact, which is no wheel, has a library of the packages of a provider.
 func (a *artifact) has(p platform.Provider) bool {
 	return !a.wheel() && slices.ContainsFunc(a.Needs, func(n result.Needs) bool {

@@ -122,7 +122,8 @@ func (t *Text) ofSystem() bool {
 	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
 		p, err := platform.Lookup(f.Target, "")
 		other := f.Package != "" && f.Package != t.artifact.own
-		return other || f.ProvidedBy != nil || err != nil || p.Library(base(owner(f))) == nil
+		return other || f.ProvidedBy != nil || err != nil || p.Library(owner(f)) == nil ||
+			t.artifact.contains(owner(f))
 	})
 }
 
