@@ -311,7 +311,7 @@ func checkPaths(
 	if f.verbose {
 		fmt.Fprintln(env.Err, from.cost())
 	}
-	if how := install(env, printed.String()); how != "" && f.format == "text" {
+	if how := install(env, r); how != "" && f.format == "text" {
 		fmt.Fprintln(env.Err, how)
 	}
 	switch {
