@@ -81,7 +81,9 @@ func TestNextBuilds(t *testing.T) {
 		of(result.Builder, "lib.so"),
 	}}
 	NextBuilds(r)
-	for i, want := range []string{"For the next build, write the same requirement into its sources.", "", ""} {
+	for i, want := range []string{
+		"For the next build, write the same requirement into its sources.", "", "",
+	} {
 		if got := r.Causes[i].Fixes[0].NextBuild; got != want {
 			t.Errorf("cause %d: got %q, want %q", i+1, got, want)
 		}

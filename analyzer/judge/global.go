@@ -116,7 +116,7 @@ func topsOf(r *packages.Release) (out []string) {
 // facts.Artifact.Opened does. Of a package with many sources, some that are imported are read.
 func (s *sources) openedBy(source packages.Texts, r *packages.Release, top string) []string {
 	s.addTexts(source, r, top)
-	for range 2 * maxTexts {
+	for {
 		opened, events := s.program.Program().Opened(top)
 		var more []string
 		for _, e := range append(events, startup.Event{Name: top}) {
@@ -128,7 +128,6 @@ func (s *sources) openedBy(source packages.Texts, r *packages.Release, top strin
 			return opened
 		}
 	}
-	return nil
 }
 
 // withNeeded returns libraries of a release, by their file names, SONAMEs or as modules, with those

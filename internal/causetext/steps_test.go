@@ -296,7 +296,8 @@ func TestPullRequest(t *testing.T) {
 	edit := offered("Set a RUNPATH", planned, true)
 	edit.Kind = fix.KindPatchelf
 	require := offered("Require numpy<2", planned, true)
-	require.Kind, require.NextBuild = fix.KindPin, "For the next build, write the same requirement into its sources."
+	require.Kind = fix.KindPin
+	require.NextBuild = "For the next build, write the same requirement into its sources."
 	image := offered("Build there", "IMAGE=manylinux2014", false)
 	for name, c := range map[string]struct {
 		actor                 result.Actor

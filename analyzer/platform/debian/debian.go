@@ -22,8 +22,8 @@ import (
 //go:generate go run github.com/compat-app/compat/internal/gen/debian -out data
 
 // librariesFile has a line for each library: its SONAME, and the packages that contain it, sorted,
-// each with In and the numbers of the releases, from 1, in which it does: "libicu72@2". Without a
-// number, only a release to come has it. The last line of the comment has the releases.
+// each with In and the numbers of the releases, from 1 to 9, in which it does: "libicu72@2".
+// Without a number, only a release to come has it. The last line of the comment has the releases.
 //
 // dependsFile has a line for each package, and those on which it depends.
 //

@@ -121,6 +121,9 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 			names = append(names, release.name)
 		}
 	}
+	if len(names) > 9 { // a number is one digit, so that "1" is not in "10"
+		return fmt.Errorf("%d releases, but their numbers have one digit", len(names))
+	}
 	holders, listed := map[string][]string{}, relevant(has, depends)
 	for _, name := range slices.Sorted(maps.Keys(has)) {
 		for _, library := range sonames(has[name]) {

@@ -36,8 +36,9 @@ const (
 	more = 3
 )
 
-// ballast makes the heap of both sizes as large as that of a service. With a heap below the least at
-// which the collector starts, the small size would cost no collection, and the large one several.
+// ballast makes the heap of both sizes as large as that of a service. With a heap below the least
+// at which the collector starts, the small size would cost no collection, and the large one
+// several.
 var ballast = make([]byte, 128<<20)
 
 // TestGrowth compares the CPU time of each size with that of ten times the size.
