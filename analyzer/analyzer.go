@@ -17,7 +17,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -31,7 +30,6 @@ import (
 	"github.com/compat-app/compat/analyzer/result"
 	"github.com/compat-app/compat/analyzer/sbom"
 	"github.com/compat-app/compat/analyzer/trial"
-	"github.com/compat-app/compat/internal/shellword"
 )
 
 // Analyzer checks artifacts with a list of rules. It is safe for concurrent use.
@@ -340,9 +338,18 @@ func (o *Options) earlier(ctx context.Context) (all []*judge.Earlier, unread []U
 	return all, unread, nil
 }
 
+// maxWarned limits the changes that a comparison in a report names.
+const maxWarned = 3
+
 // compared returns a comparison in the form of the report.
 func compared(c *judge.Compared) result.ABI {
 	r := c.Result
+	var warned []string
+	for i := range r.Changes {
+		if x := &r.Changes[i]; x.Severity == abi.Warning && len(warned) < maxWarned {
+			warned = append(warned, strings.TrimSpace(strings.TrimSuffix(x.Detail, x.Aside)))
+		}
+	}
 	return result.ABI{
 		Against:    c.Earlier.Name,
 		Release:    c.Earlier.Release,
@@ -355,6 +362,7 @@ func compared(c *judge.Compared) result.ABI {
 		Broken:     r.Broken,
 		Changes:    len(r.Changes),
 		Warnings:   r.Warnings(),
+		Warned:     warned,
 		Suppressed: c.Suppressed,
 		Old:        result.ABISide{Evidence: r.Evidence.Old, Version: c.Old},
 		New:        result.ABISide{Evidence: r.Evidence.New, Version: c.New},
@@ -383,28 +391,22 @@ func failsOnOlder(lacking []judge.Lacking) string {
 	return "fails on older systems: it needs " + strings.Join(parts, ", and ")
 }
 
-// untagged returns the note about a wheel with a platform tag that package indexes refuse, with the
-// command for the oldest of the targets that it can have the tag of; "" for other files.
+// untagged returns the note about a wheel with a platform tag that package indexes refuse; "" for
+// other files. auditwheel chooses the oldest tag that the symbols allow without an option.
 func untagged(f *facts.Artifact, targets []judge.Target) string {
 	tags := f.PlatformTags()
 	i := slices.IndexFunc(tags, func(t string) bool { return platform.ParseTag(t).WithoutLibc() })
 	if i < 0 {
 		return ""
 	}
-	note := fmt.Sprintf("PyPI does not accept the tag %s", tags[i])
+	note := fmt.Sprintf("PyPI does not accept the tag %s; auditwheel repair changes it", tags[i])
 	for _, t := range targets {
 		p := t.Platform
 		if p.Kind == platform.Policy && p.Libc == "glibc" && tags[i] == "linux_"+p.Arch {
-			file := f.Path
-			if _, archive := fix.Place(file); archive != "" {
-				file = path.Base(file)
-			}
-			return note + ". The symbols of the wheel allow another one: " + string(
-				"auditwheel repair --plat "+shellword.Quote(p.Name)+" "+
-					shellword.Quote(shellword.File(file)))
+			return note + " to " + p.Name + ", which the symbols of the wheel allow"
 		}
 	}
-	return note + "; auditwheel repair changes it"
+	return note
 }
 
 // artifact checks an artifact on each of its targets.

@@ -181,7 +181,10 @@ func conclude(r *Report, rules []*Rule, o Options, pins map[string]cause.Pin) {
 		)
 	})
 	r.Conclude()
-	cause.Of(r, cause.Options{Pins: pins, Rules: Causes(rules)})
+	cause.Of(r, cause.Options{
+		Pins: pins, Rules: Causes(rules), Index: o.Source != nil && !o.NoIndex,
+		Published: o.Published,
+	})
 }
 
 // unreadOf adds Unread for artifacts of which a finding says that what they need may be in a

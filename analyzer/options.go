@@ -64,9 +64,12 @@ type Options struct {
 	Source packages.Source `json:"-"` // provides other packages; nil: the embedded history
 	// NoIndex is set if no package index was configured. Report.Notes mention it if it matters.
 	NoIndex bool
-	Scratch func(size int64) (unpack.Scratch, error) `json:"-"`
-	Limits  unpack.Limits
-	Version string // version of compat, for the report
+	// Published are the paths of artifacts that a package index has under this name, so that another
+	// file cannot be published in their place.
+	Published []string
+	Scratch   func(size int64) (unpack.Scratch, error) `json:"-"`
+	Limits    unpack.Limits
+	Version   string // version of compat, for the report
 
 	// Called with a description of the current step; may be nil.
 	Progress func(text string) `json:"-"`

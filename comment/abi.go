@@ -63,7 +63,7 @@ func abiVerdict(a *result.ABI) string {
 	case a.NewSONAME != "":
 		return "they keep using the old library: the SONAME is now " + a.NewSONAME + hidden
 	case a.Verdict == abi.Compatible && a.Warnings > 0:
-		return "may break some programs: " + analyzer.Count(a.Warnings, "warning") + hidden
+		return "may break some programs: " + warned(a) + hidden
 	case a.Verdict == abi.Compatible:
 		return "they keep working; " + analyzer.Count(a.Changes, "compatible change") + hidden
 	}
@@ -71,6 +71,18 @@ func abiVerdict(a *result.ABI) string {
 		return "no change in what was compared" + hidden
 	}
 	return "no change" + hidden
+}
+
+// warned says which changes may break programs.
+func warned(a *result.ABI) string {
+	var all []string
+	for _, s := range a.Warned {
+		all = append(all, strings.TrimSuffix(s, "."))
+	}
+	if n := a.Warnings - len(all); n > 0 { // a report of an earlier version names none
+		all = append(all, analyzer.Count(n, "warning"))
+	}
+	return strings.Join(all, "; ")
 }
 
 // evidence describes what information a comparison used.

@@ -33,6 +33,14 @@ type place struct {
 	line int
 }
 
+// String returns FILE:LINE; "" for none.
+func (p place) String() string {
+	if p.line == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", p.path, p.line)
+}
+
 func newSources(files map[string]string) *sources {
 	return &sources{files: files, left: maxScanned, found: map[string]place{}}
 }

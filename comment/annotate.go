@@ -12,25 +12,38 @@ import (
 
 // annotations returns an annotation for each new cause, on the line that causes it, or else on the
 // first one of the file that is most relevant for the build.
-func annotations(in Input, v view, s *sources) []Annotation {
+func annotations(in Input, v view) []Annotation {
 	var out []Annotation
 	for _, i := range v.fresh {
 		if len(out) == maxAnnotations {
 			break
 		}
+		at, ok := v.at[i]
+		if !ok {
+			at.path, at.line, ok = fallback(in.Files)
+		}
+		if ok {
+			out = append(out, annotation(v, i, at.path, at.line))
+		}
+	}
+	return out
+}
+
+// linesOf returns the line of the repository that causes each new cause, by the index of the cause,
+// as far as there is one.
+func linesOf(in Input, v view, s *sources) map[int]place {
+	at := map[int]place{}
+	for _, i := range v.fresh {
 		f := v.finding(i)
 		p, line, ok := declared(f, in.Diff)
 		if !ok {
 			p, line, ok = s.anchor(f)
 		}
-		if !ok {
-			p, line, ok = fallback(in.Files)
-		}
 		if ok {
-			out = append(out, annotation(v, i, p, line))
+			at[i] = place{p, line}
 		}
 	}
-	return out
+	return at
 }
 
 // annotation returns a cause as plain text, because GitHub renders no Markdown in annotations.
@@ -41,11 +54,11 @@ func annotation(v view, i int, file string, line int) Annotation {
 		a.Level = LevelFailure
 	}
 	a.Title = mdsafe.Cut(v.headline(i), MaxTitle)
-	lines := []string{plain(causetext.Action(v.report, c))}
+	lines := []string{plain(causetext.Action(v.report, c, ""))}
 	if len(c.Fails) > 0 {
 		lines = append(lines, "Fails on "+strings.Join(c.Fails, ", ")+".")
 	}
-	var raw []string
+	var raw []string // the commands for which the lines have no room, and the evidence
 	for j, x := range c.Fixes {
 		if j == 2 {
 			break
@@ -53,13 +66,12 @@ func annotation(v view, i int, file string, line int) Annotation {
 		command := ""
 		if inlineCommand(x) != "" {
 			command = string(x.Command)
+		} else if x.Command != "" && !x.ShowsCommand() {
+			raw = append(raw, string(x.Command))
 		}
 		lines = append(lines, causetext.Line(v.report, i, j, command, func(s string) string {
 			return plain(mdsafe.Cut(s, maxShown))
 		}))
-		if x.Command != "" {
-			raw = append(raw, string(x.Command))
-		}
 	}
 	for _, e := range c.Evidence {
 		raw = append(raw, strings.TrimSpace(strings.Join(causetext.NonEmpty(

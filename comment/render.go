@@ -29,12 +29,13 @@ func Render(in Input) Check {
 		Actions:    recheck(),
 		Clean:      len(s.fresh) == 0 && !unchecked(in, s),
 	}
+	source := newSources(in.Files)
+	s.at = linesOf(in, s, source)
 	var told int
 	c.Summary, told = summary(in, s)
 	c.Text = details(in, s, told)
 	c.Names = s.names(s.fresh)
-	source := newSources(in.Files)
-	c.Annotations = annotations(in, s, source)
+	c.Annotations = annotations(in, s)
 	all := edits(in, s, source)
 	c.Review, c.Patch = review(in, s, all), patch(in.Files, all)
 	c.Sticky = sticky(in, s)
@@ -141,7 +142,7 @@ func summary(in Input, v view) (text string, told int) {
 	}
 	var items []string
 	for _, i := range v.fresh {
-		items = append(items, "\n"+causetext.Item(v.report, i, v.in(i), v.steps))
+		items = append(items, "\n"+causetext.Item(v.report, i, v.in(i), v.at[i].String(), v.steps))
 	}
 	left := 0
 	body := mdsafe.Join(items, maxOutput*2/5, func(n int) string {
@@ -174,7 +175,8 @@ func details(in Input, v view, told int) string {
 		return ""
 	}
 	var blocks []string
-	o := causetext.SectionOptions{Heading: "####", Rules: rulePages(in), Steps: v.steps}
+	o := causetext.SectionOptions{Heading: "####", Rules: rulePages(in), Steps: v.steps,
+		Untitled: len(v.fresh) == 1 && told == 1}
 	if in.BaseName != "" {
 		o.Base = mdsafe.Code(base(in), 60)
 	}
@@ -213,11 +215,8 @@ func lead(in Input, v view) string {
 			v.count(v.fresh)))
 	case len(v.fresh) > 0:
 		parts = append(parts, fmt.Sprintf("**%s**%s.", v.count(v.fresh), newer(in)))
-		if in.Report.PullRequest {
-			parts = append(parts, merging(in, v))
-		}
-		if ship := causetext.Ship(in.Report); ship != "" {
-			parts = append(parts, mdsafe.Prose(ship))
+		if advice := advice(in, v); advice != "" {
+			parts = append(parts, mdsafe.Prose(advice))
 		}
 		if places := causetext.Places(in.Report, v.fresh); places != "" {
 			parts = append(parts, strings.ToUpper(places[:1])+places[1:]+".")
@@ -255,8 +254,12 @@ func lead(in Input, v view) string {
 		parts = append(parts, "**Not everything could be checked**, so this check fails.")
 	}
 	if len(v.existing) > 0 {
-		parts = append(parts, fmt.Sprintf("%s already on %s, which do not fail the check.",
-			v.count(v.existing), mdsafe.Code(base(in), 60)))
+		do := "do"
+		if len(v.existing) == 1 {
+			do = "does"
+		}
+		parts = append(parts, fmt.Sprintf("%s already on %s %s not fail the check.",
+			v.count(v.existing), mdsafe.Code(base(in), 60), do))
 	}
 	if len(v.accepted) > 0 {
 		parts = append(parts, analyzer.Count(len(v.accepted), "accepted finding")+".")
@@ -264,13 +267,24 @@ func lead(in Input, v view) string {
 	return strings.Join(parts, " ")
 }
 
-// merging says whether a pull request with new causes may be merged, as far as they are concerned.
-func merging(in Input, v view) string {
+// advice says whether a pull request with new causes may be merged, as far as they are concerned,
+// and whether the artifacts may be shipped: "Do not merge it like this, and do not ship this
+// wheel."; "" if nothing says it.
+func advice(in Input, v view) string {
+	ship := causetext.Ship(in.Report)
+	if !in.Report.PullRequest {
+		return ship
+	}
 	switch conclude(in, v) {
 	case "success", "neutral":
-		return "They do not fail this check, so it may be merged, but is better corrected."
+		return strings.Join(causetext.NonEmpty(
+			"It may be merged, since nothing of this fails the check, but is better corrected.", ship), " ")
 	}
-	return "Do not merge it like this."
+	const merge, not = "Do not merge it like this", "Do not ship "
+	if what, ok := strings.CutPrefix(ship, not); ok {
+		return merge + ", and do not ship " + what
+	}
+	return strings.Join(causetext.NonEmpty(merge+".", ship), " ")
 }
 
 // asked says which versions the configuration adds to the environment; nil if none. Without it, the

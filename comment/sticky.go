@@ -12,8 +12,12 @@ import (
 // Marker identifies the summary comment. Only comments of the App itself are searched for it.
 const Marker = "<!-- compat:report -->"
 
-// stickyCauses limits the causes in the summary comment; the check run has the others.
-const stickyCauses = 8
+// Limits of the causes in the summary comment, and of those that are shown with all that can be
+// done about them; the check run has the others.
+const (
+	stickyCauses = 8
+	stickyItems  = 3
+)
 
 const nothingFound = "nothing found"
 
@@ -46,8 +50,16 @@ func sticky(in Input, v view) string {
 		quiet = true
 	}
 	head := stickyHead(in, heading, quiet)
-	if ship := causetext.Ship(in.Report); len(v.fresh) > 0 && ship != "" {
-		head += "\n**" + mdsafe.Prose(ship) + "** " + strings.Join(asked(in), " ") + "\n"
+	if advice := advice(in, v); len(v.fresh) > 0 && advice != "" {
+		known := ""
+		if in.BaseName != "" {
+			known = "New: " + mdsafe.Code(base(in), 60) + " does not have it."
+			if len(v.fresh) > 1 {
+				known = strings.Replace(known, "it.", "them.", 1)
+			}
+		}
+		head += "\n" + strings.Join(causetext.NonEmpty(
+			append([]string{"**" + mdsafe.Prose(advice) + "**", known}, asked(in)...)...), " ") + "\n"
 	}
 	for _, s := range in.Report.Refused {
 		head += "\n" + mdsafe.Prose(s) + ".\n"
@@ -55,7 +67,7 @@ func sticky(in Input, v view) string {
 	if len(v.fresh) == 0 && !unchecked(in, v) {
 		head += "\n" + noCauses(v) + "\n"
 	}
-	body := causetext.RunsMarkdown(v.steps) + causeTable(in, v)
+	body := causetext.RunsMarkdown(v.steps) + causeList(in, v)
 	if !quiet {
 		body = causetext.RowsTable(causetext.Rows(in.Report)) + body
 	}
@@ -82,28 +94,16 @@ func noCauses(v view) string {
 	return "No open findings."
 }
 
-// causeTable returns a table of the new causes: what is wrong, who has to act, and the first fix.
-func causeTable(in Input, v view) string {
-	if len(v.fresh) == 0 {
-		return ""
-	}
+// causeList lists the new causes: what is wrong, where it fails, who has to act, and the fixes.
+func causeList(in Input, v view) string {
 	var b strings.Builder
-	b.WriteString("\n| | what is wrong | fix |\n|---|---|---|\n")
-	cell := func(s string) string { return strings.ReplaceAll(s, "|", `\|`) }
 	shown := min(len(v.fresh), stickyCauses)
-	for _, i := range v.fresh[:shown] {
-		c := v.cause(i)
-		known := causetext.Names(v.report, c)
-		fixed := "none known"
-		if len(c.Fixes) > 0 {
-			x := c.Fixes[0]
-			fixed = mdsafe.Prose(x.Title.String(), known...) + v.inline(i) +
-				" (" + v.by(i) + causetext.FixState(c, x) + ")"
+	for n, i := range v.fresh[:shown] {
+		if n < stickyItems {
+			b.WriteString("\n" + causetext.Item(v.report, i, v.in(i), v.at[i].String(), v.steps))
+		} else {
+			fmt.Fprintf(&b, "\n%d. %s\n", i+1, v.line(i))
 		}
-		fmt.Fprintf(&b, "| **%s** | %s. %s | %s |\n", c.Severity,
-			cell(mdsafe.Prose(c.Title, known...)),
-			cell(mdsafe.Prose(causetext.Task(v.report, c), known...)),
-			cell(fixed))
 	}
 	return b.String() + leftOut(in, len(v.fresh)-shown)
 }

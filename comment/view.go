@@ -19,6 +19,7 @@ type view struct {
 	accepted        []analyzer.Accepted
 	unread          []analyzer.Unread
 	steps           *causetext.Steps // of the new causes
+	at              map[int]place    // the line that causes each of the new ones; see linesOf
 }
 
 // newView returns the view of a report. partial are artifacts that could not be downloaded.
@@ -66,7 +67,7 @@ func (v view) fails(on string) bool {
 	return false
 }
 
-// count returns the number of causes with their severities: "3 causes (2 errors, 1 warning)".
+// count returns the number of causes by severity: "2 errors and 1 warning".
 func (v view) count(indexes []int) string { return causetext.CountCauses(v.report, indexes) }
 
 // headline returns a cause with its artifact as plain text: "warp-lang 1.6.2: tagged
@@ -95,13 +96,14 @@ func (v view) in(i int) string {
 // line returns a cause in one line of Markdown: what, who has to act, and the first fix.
 func (v view) line(i int) string {
 	c := v.cause(i)
-	known := causetext.Names(v.report, c)
+	at := v.at[i].String()
+	known := append(causetext.Names(v.report, c), at)
 	s := "**" + string(c.Severity) + "** "
 	if in := v.in(i); in != "" {
 		s += in + ": "
 	}
 	s += mdsafe.Prose(c.Title, known...) + ". " +
-		mdsafe.Prose(causetext.Task(v.report, c), known...)
+		mdsafe.Prose(causetext.Task(v.report, c, at), known...)
 	if len(c.Fixes) == 0 {
 		return s + " " + causetext.NoFix
 	}

@@ -12,7 +12,7 @@ import (
 func (t *Text) action() {
 	x := t.task()
 	who := map[result.Actor]string{
-		result.Builder:   "the builder of " + t.What(),
+		result.Builder:   "whoever builds " + t.What(),
 		result.Installer: "whoever installs " + t.What(),
 		result.Upstream:  "the author of " + t.subject,
 	}[x.Actor]

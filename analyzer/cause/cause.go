@@ -25,6 +25,11 @@ type Options struct {
 	// Pins are the packages of an environment by normalized name, of which the causes say what to
 	// change; nil for artifacts that are checked to be published.
 	Pins map[string]Pin
+	// Index is set if the versions of packages are those that a package index has, not only those
+	// that were published when compat was.
+	Index bool
+	// Published are the paths of artifacts that a package index has under this name.
+	Published []string
 }
 
 // group is a cause and its findings.

@@ -15,10 +15,7 @@ const dependencies = " (dependencies in pyproject.toml or setup.py)"
 
 // Costs that depend on who makes the change.
 const (
-	// NewRelease is the cost of a change that does not change the name of the wheel: who has the file
-	// already does not get the new one. It is not known here whether it is published.
-	NewRelease = "a new version or build number if this one is published"
-	everyUser  = "every user has to do it"
+	everyUser = "every user has to do it"
 	// The name of a package follows.
 	noOthers = "pip no longer installs it with other versions of "
 )
@@ -48,12 +45,21 @@ func (t *Text) complete(x result.CauseFix) []result.CauseFix {
 		x.Cost = append(x.Cost, cost)
 	}
 	if byBuilder && keepsName(x.Fix) {
-		x.Cost = append(x.Cost, NewRelease)
+		x.Cost = append(x.Cost, t.newRelease())
 	}
 	if t.kind == linkPath {
 		x.Title = x.Title.For(t.cause.Objects)
 	}
 	return []result.CauseFix{x}
+}
+
+// newRelease is the cost of a change that does not change the name of the wheel: who has the file
+// already does not get the new one, and an index does not take it.
+func (t *Text) newRelease() string {
+	if slices.Contains(t.options.Published, t.artifact.Path) {
+		return "a new version or build number, because this one is published"
+	}
+	return "a new version or build number if " + t.artifact.Wheel.Version + " is published"
 }
 
 // limit returns the fix by which the builder of a wheel limits the versions of a package, and x, by
@@ -62,7 +68,7 @@ func (t *Text) limit(x result.CauseFix, name string) []result.CauseFix {
 	limit := x
 	limit.Kind, limit.Command = fix.KindPin, shellword.Requirement(x.Requirement)
 	limit.Title = t.requiring("Require", x.Requirement)
-	limit.Cost = slices.Concat([]string{noOthers + name}, x.Cost, []string{NewRelease})
+	limit.Cost = slices.Concat([]string{noOthers + name}, x.Cost, []string{t.newRelease()})
 	x.Title = fix.Titled("Install versions that work, until such a wheel is published")
 	x.Cost = append(x.Cost, everyUser)
 	return []result.CauseFix{limit, x}

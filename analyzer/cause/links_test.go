@@ -41,7 +41,7 @@ func TestSentences(t *testing.T) {
 		f.Target = target
 		return f
 	}
-	builder := "The builder of widget has to "
+	builder := "Whoever builds widget has to "
 	const everybody = " Affected: everybody who loads this file."
 	for name, c := range map[string]struct {
 		finding       result.Finding

@@ -374,14 +374,17 @@ func (t *Text) widest(pkg string) (widest *result.Range) {
 }
 
 // today says which version of a dependency a fresh install takes if the artifact fails with the
-// newest one that it allows: "pip install tool==1.0 takes numpy 2.4.6 or newer,
-// with which it fails". It is "" if it works with the newest one.
+// newest one that it allows: "pip install tool==1.0 takes numpy 2.4.6, with which it fails". It is
+// "" if it works with the newest one.
 func (t *Text) today() string {
 	for _, f := range t.all {
 		if r := f.Range; r != nil && r.Fails == packages.Highest && t.artifact.wheel() {
 			install := "pip install " + t.artifact.own + "==" + t.artifact.Wheel.Version
-			return fmt.Sprintf("%s takes %s %s or newer, with which it fails", install, r.Package,
-				r.Highest)
+			newest := r.Highest
+			if !t.options.Index {
+				newest += " or newer"
+			}
+			return fmt.Sprintf("%s takes %s %s, with which it fails", install, r.Package, newest)
 		}
 	}
 	return ""

@@ -73,6 +73,9 @@ func (f Fix) Requirements() []string {
 func requirements(change Change) (out []string) {
 	switch c := change.(type) {
 	case Pin:
+		if c.Implied {
+			return nil
+		}
 		return []string{c.Requirement}
 	case AsRequired:
 		return c.Pins

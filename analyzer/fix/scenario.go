@@ -81,10 +81,11 @@ type Change interface {
 }
 
 // Pin requires a version of a package. If Direct is set, it replaces the artifact's
-// requirement, otherwise that of the environment.
+// requirement, otherwise that of the environment. If Implied is set, nothing has to be written for
+// it: no file names the package, and another change leads an installer to this version.
 type Pin struct {
-	Requirement string
-	Direct      bool
+	Requirement     string
+	Direct, Implied bool
 }
 
 // AsRequired installs the versions that the artifact requires instead of the specified ones.

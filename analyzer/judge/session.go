@@ -228,6 +228,14 @@ func (s *Session) Pin(name string) (given, locked bool) {
 	return false, false
 }
 
+// Implied reports whether a package is in the environment only because another one needs it: no
+// file names it.
+func (s *Session) Implied(name string) bool {
+	return slices.ContainsFunc(s.judge.given, func(q pkgmeta.Requirement) bool {
+		return q.Name == name && s.judge.origins[q.Raw].Implied
+	})
+}
+
 // Admitted returns the versions of a package that the other packages of the environment allow; all
 // of them without one.
 func (s *Session) Admitted(name string, versions []string) []string {

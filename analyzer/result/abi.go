@@ -15,10 +15,12 @@ type ABI struct {
 	Interfaces int         `json:"interfaces"` // number of exports of the earlier build
 	Broken     int         `json:"broken"`     // number of these that a change breaks
 	Changes    int         `json:"changes"`
-	Warnings   int         `json:"warnings,omitempty"`   // number of these that may break programs
-	Suppressed int         `json:"suppressed,omitempty"` // changes that the configuration hides
-	Old        ABISide     `json:"old"`
-	New        ABISide     `json:"new"`
+	Warnings   int         `json:"warnings,omitempty"` // number of these that may break programs
+	// Warned says what the first three of them are, a sentence each.
+	Warned     []string `json:"warned,omitempty"`
+	Suppressed int      `json:"suppressed,omitempty"` // changes that the configuration hides
+	Old        ABISide  `json:"old"`
+	New        ABISide  `json:"new"`
 	// Number of types that were not compared because programs cannot see them.
 	PrivateTypes int `json:"private_types"`
 	// What programs can see and was not compared, a sentence each; empty if all was compared.

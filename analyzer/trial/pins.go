@@ -98,7 +98,7 @@ func (t *Verifier) otherVersion(
 					x.Message += deadlock(w, t.conflicts, name, spec)
 				}
 				return []fix.Fix{offer}, nil
-			case alone:
+			case alone && !slices.Equal(offer.Requirements(), together.Requirements()):
 				return []fix.Fix{offer, *together}, nil
 			case together != nil:
 				return []fix.Fix{*together}, nil
@@ -385,17 +385,18 @@ func (t *Verifier) moving(
 	change := fix.All{first}
 	names := map[string]bool{name: true}
 	for w != nil && len(moved) < maxTogether {
-		next, more := t.nextPackage(w, names)
+		next, more, required := t.nextPackage(w, names)
 		if next == "" {
 			break
 		}
 		if lowest {
 			more = t.lowest(next, more)
 		}
+		implied := required && exactly(more) && t.session.Implied(next)
 		more = t.concrete(more)
 		names[next] = true
 		moved = append(moved, more)
-		change = append(change, fix.Pin{Requirement: more})
+		change = append(change, fix.Pin{Requirement: more, Implied: implied})
 		var err error
 		if w, err = t.run(change.Apply(t.base.Scenario)); err != nil {
 			return nil, err
@@ -414,6 +415,16 @@ func (t *Verifier) moving(
 		Cost:        w.cost,
 		Change:      change,
 	}, nil
+}
+
+// exactly reports whether a requirement admits one version.
+func exactly(requirement string) bool {
+	q, err := pkgmeta.ParseRequirement(requirement)
+	if err != nil {
+		return false
+	}
+	_, exact := q.Pin()
+	return exact
 }
 
 // lowest returns a requirement for the lowest version that a requirement allows, or the
@@ -460,20 +471,23 @@ func (t *Verifier) concrete(requirement string) string {
 }
 
 // nextPackage returns the next package that has to change in a changed scenario, and the
-// requirement for it, or "" if there is none.
-func (t *Verifier) nextPackage(w *trial, moved map[string]bool) (name, requirement string) {
+// requirement for it, or "" if there is none. required is set if one that was changed requires it.
+func (t *Verifier) nextPackage(
+	w *trial,
+	moved map[string]bool,
+) (name, requirement string, required bool) {
 	for _, s := range w.sets {
 		for _, c := range s.Conflicts {
 			by := c.Release.Name
 			switch {
 			case slices.Contains(t.conflicts, conflictText(c)):
 			case by != "" && moved[by] && !moved[c.Package]:
-				return c.Package, c.Requirement
+				return c.Package, c.Requirement, true
 			case moved[c.Package] && by != "" && !moved[by]:
 				if spec, ok := t.nearest(by, c.Release.Version, func(r *packages.Release) bool {
 					return !excludes(r, c.Package, c.Chosen)
 				}); ok {
-					return by, by + spec
+					return by, by + spec, false
 				}
 			}
 		}
@@ -490,12 +504,12 @@ func (t *Verifier) nextPackage(w *trial, moved map[string]bool) (name, requireme
 			if l, ok := t.search(q.Package, q.From, q.Good); ok {
 				if spans := l.spans(); len(spans) > 0 {
 					parts := l.parts(spans[0])
-					return q.Package, q.Package + parts[len(parts)-1].spec
+					return q.Package, q.Package + parts[len(parts)-1].spec, false
 				}
 			}
 		}
 	}
-	return "", ""
+	return "", "", false
 }
 
 // excludes reports whether a release's requirements exclude a version of a package.

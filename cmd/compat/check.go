@@ -271,7 +271,7 @@ func checkPaths(
 	}
 	o.Unused = f.verbose
 	from.compareHashes(&o, settings.pins)
-	o.Source, o.NoIndex = from.Source, len(from.names) == 0
+	o.Source, o.NoIndex, o.Published = from.Source, len(from.names) == 0, in.files()
 	cached, err := cachedResult(ctx, env, f, o, failOn, in.list, base.list)
 	if err != nil {
 		return err
@@ -295,7 +295,6 @@ func checkPaths(
 	}
 	r.Notes = slices.Concat(in.notes, r.Notes) // the text shows the first ones
 	r.Plan.Save = in.saved(r)
-	in.knowPublished(r)
 	if inPullRequest(env) {
 		r.OfPullRequest()
 	}

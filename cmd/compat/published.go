@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/judge"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -86,30 +85,12 @@ func (in *inputs) saved(r *analyzer.Report) shellword.Line {
 	return ""
 }
 
-// knowPublished replaces what fixes cost if a wheel is published, of the wheels that were
-// downloaded from the index: they are.
-func (in *inputs) knowPublished(r *analyzer.Report) {
-	costs := func(artifact string, cost []string) []string {
-		at := slices.Index(cost, cause.NewRelease)
-		if at < 0 || !slices.ContainsFunc(in.saving, func(s saving) bool { return s.file == artifact }) {
-			return cost
-		}
-		cost = slices.Clone(cost)
-		cost[at] = "a new version or build number, because this one is published"
-		return cost
+// files are the names of the wheels that were downloaded from the index.
+func (in *inputs) files() (names []string) {
+	for _, s := range in.saving {
+		names = append(names, s.file)
 	}
-	of := map[string]string{} // artifacts by cause
-	for i := range r.Causes {
-		c := &r.Causes[i]
-		of[c.ID] = c.Artifact
-		for j := range c.Fixes {
-			c.Fixes[j].Cost = costs(c.Artifact, c.Fixes[j].Cost)
-		}
-	}
-	for i := range r.Plan.Fixes {
-		x := &r.Plan.Fixes[i]
-		x.Cost = costs(of[x.Cause], x.Cost)
-	}
+	return names
 }
 
 // download returns a function that downloads the wheel that pip would install for a requirement:

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/cause"
 	"github.com/compat-app/compat/analyzer/pkgmeta"
 	"github.com/compat-app/compat/internal/shellword"
 	"net/http/httptest"
@@ -113,7 +112,7 @@ func TestCostIfPublished(t *testing.T) {
 	}
 	const published = "a new version or build number, because this one is published"
 	for path, want := range map[string]string{
-		given: cause.NewRelease, "pypi:widget==1.0": published,
+		given: "a new version or build number if 1.0 is published", "pypi:widget==1.0": published,
 	} {
 		code, out, errs := checkWith(t, vars, "--verbose", path)
 		if code != exitIncompatible || !strings.Contains(out, want) {

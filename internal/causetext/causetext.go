@@ -23,9 +23,8 @@ const Key = keyTried + " An object is a binary file: a library, module or progra
 
 // Parts of Key.
 const (
-	keyTried = "A cause is one thing that somebody has to change. “Tried” means that compat " +
-		"changed a copy of the artifact and checked the copy again: it has neither the fixed problem " +
-		"nor a new one."
+	keyTried = "A cause is one thing that somebody has to change. “Tried”: compat changed a copy of " +
+		"the artifact and checked it again; the problem was gone, without a new one. No file is run."
 	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided " +
 		"if the library that should have it was not read."
 )
@@ -58,7 +57,10 @@ type SectionOptions struct {
 	Rules   func(id string) string // address of the page of a rule; nil = none is linked
 	Base    string                 // Markdown, what the report was compared with; "" = nothing
 	Steps   *Steps                 // of the causes that are shown
-	Why     bool                   // only why it fails and the evidence: Item has what to do
+	// Why is set for why a cause fails and its evidence only: Item has what to do.
+	Why bool
+	// Untitled is set if the title is not to be repeated, because there is one cause.
+	Untitled bool
 }
 
 // Section returns the Markdown of cause i under a heading: title, who has to act, what users see,
@@ -67,11 +69,15 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	c := &r.Causes[i]
 	known := Names(r, c)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d. %s%s: %s\n\n", o.Heading, i+1, c.Severity, o.Steps.name(c),
-		mdsafe.Prose(c.Title, known...))
+	if o.Untitled {
+		b.WriteString(o.Heading + " Details\n\n")
+	} else {
+		fmt.Fprintf(&b, "%s %d. %s%s: %s\n\n", o.Heading, i+1, c.Severity, o.Steps.name(c),
+			mdsafe.Prose(c.Title, known...))
+	}
 	var about []string
 	if !o.Why {
-		about = append(about, mdsafe.Prose(Task(r, c), known...))
+		about = append(about, mdsafe.Prose(Task(r, c, ""), known...))
 	}
 	if why := Why(c); why != "" && c.Severity != analyzer.Warning {
 		about = append(about, mdsafe.Prose(why, known...)+".")
@@ -79,7 +85,7 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	switch {
 	case !c.New:
 		about = append(about, "Not new: "+cmp.Or(o.Base, "the base")+" has it too.")
-	case o.Base != "":
+	case o.Base != "" && !o.Why:
 		about = append(about, "New: "+o.Base+" does not have it.")
 	}
 	if len(about) > 0 {
@@ -94,12 +100,15 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	if table := evidenceTable(c); table != "" {
 		b.WriteString("\n" + table)
 	}
-	if len(c.Fails) > 0 {
-		fmt.Fprintf(&b, "\nFails on %s.", strings.Join(c.Fails, ", "))
-		if len(c.Works) > 0 {
-			fmt.Fprintf(&b, " Works on %s.", strings.Join(c.Works, ", "))
-		}
-		b.WriteString("\n")
+	var systems []string
+	if len(c.Fails) > 0 && !o.Why {
+		systems = append(systems, "Fails on "+strings.Join(c.Fails, ", ")+".")
+	}
+	if len(c.Fails) > 0 && len(c.Works) > 0 {
+		systems = append(systems, "Works on "+strings.Join(c.Works, ", ")+".")
+	}
+	if systems != nil {
+		b.WriteString("\n" + sentences(systems...) + "\n")
 	}
 	for _, x := range Also(r, c) {
 		fmt.Fprintf(&b, "\nAlso part of this cause: %s (%s).\n", mdsafe.Prose(x.Text, x.names...),
@@ -110,17 +119,22 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 }
 
 // Item returns an item of a numbered list about cause i: what is wrong, who has to act, and the
-// fixes. in is Markdown, where it is found: "in all 3 wheels"; "" = not said.
-func Item(r *analyzer.Report, i int, in string, steps *Steps) string {
+// fixes. in is Markdown, where it is found: "in all 3 wheels", and at is the line of the repository
+// that causes it, FILE:LINE; "" = not said.
+func Item(r *analyzer.Report, i int, in, at string, steps *Steps) string {
 	c := &r.Causes[i]
-	known := Names(r, c)
+	known := append(Names(r, c), at)
 	number := fmt.Sprintf("%d. ", i+1)
 	title := mdsafe.Prose(c.Title, known...)
 	if in != "" {
 		title = in + ": " + title
 	}
-	item := fmt.Sprintf("**%s**%s %s. %s\n%s", c.Severity, steps.name(c), title,
-		mdsafe.Prose(Task(r, c), known...), markdownFixes(r, i, steps))
+	fails := ""
+	if len(c.Fails) > 0 {
+		fails = " Fails on " + strings.Join(c.Fails, ", ") + "."
+	}
+	item := fmt.Sprintf("**%s**%s %s. %s%s\n%s", c.Severity, steps.name(c), title,
+		mdsafe.Prose(Task(r, c, at), known...), fails, markdownFixes(r, i, steps))
 	return number + indent(item, len(number)) + "\n"
 }
 
@@ -140,6 +154,10 @@ func markdownFixes(r *analyzer.Report, i int, steps *Steps) string {
 	c := &r.Causes[i]
 	var b strings.Builder
 	for j, x := range c.Fixes {
+		first, all := c.Fixes[0], len(c.Findings)
+		if r.PullRequest && first.Verified && first.Clears == all && x.Clears < all {
+			continue // its author can do better
+		}
 		step := steps.Of(i, j)
 		if n := ShownBefore(r, i, x); n > 0 {
 			too, state := "", step.State
@@ -158,8 +176,8 @@ func markdownFixes(r *analyzer.Report, i int, steps *Steps) string {
 }
 
 // Task is Action, and of a warning why it is one.
-func Task(r *analyzer.Report, c *analyzer.Cause) string {
-	action := Action(r, c)
+func Task(r *analyzer.Report, c *analyzer.Cause, at string) string {
+	action := Action(r, c, at)
 	if why := Why(c); why != "" && c.Severity == analyzer.Warning {
 		return action + " " + why + "."
 	}
@@ -167,12 +185,17 @@ func Task(r *analyzer.Report, c *analyzer.Cause) string {
 }
 
 // Action says who has to do what about a cause, and who is affected. The author of a pull request
-// is the one who corrects the build of a wheel, so there it says what to do.
-func Action(r *analyzer.Report, c *analyzer.Cause) string {
+// is the one who corrects the build of a wheel, so there it says what to do, and where: at is the
+// line that causes it, FILE:LINE; "" = not known, or shown already.
+func Action(r *analyzer.Report, c *analyzer.Cause, at string) string {
 	if !r.Corrects(c) || c.Do == "" {
 		return c.Action
 	}
-	s := inPullRequest + ": " + c.Do + "."
+	s := inPullRequest
+	if at != "" {
+		s += ", at " + at
+	}
+	s += ": " + c.Do + "."
 	if c.Affected != "" {
 		s += " Affected: " + c.Affected + "."
 	}
@@ -287,6 +310,9 @@ func evidenceTable(c *analyzer.Cause) string {
 		used  bool
 	}{
 		{title: "needs", cell: func(e analyzer.Evidence) string {
+			if e.Version == e.Library { // ELF names a version by its library if it has only one
+				return ""
+			}
 			return mdsafe.Codes(NonEmpty(e.Version), 0, maxShown)
 		}},
 		{title: "library", cell: func(e analyzer.Evidence) string {
@@ -464,8 +490,8 @@ func Stem(file string) string {
 }
 
 // Installed merges the versions of a package that an artifact was checked with one after the
-// other, the oldest and the newest that the requirements allow: "numpy==1.19.1 (oldest) or ==2.5.5
-// (newest)".
+// other, the oldest and the newest that the requirements allow: "numpy==1.19.1 (oldest allowed) or
+// ==2.5.5 (newest allowed)".
 func Installed(with []string) []string {
 	var names []string
 	versions := map[string][]string{}
@@ -485,7 +511,7 @@ func Installed(with []string) []string {
 		case 0:
 			out = append(out, name)
 		case 2:
-			out = append(out, name+"=="+v[0]+" (oldest) or =="+v[1]+" (newest)")
+			out = append(out, name+"=="+v[0]+" (oldest allowed) or =="+v[1]+" (newest allowed)")
 		default:
 			out = append(out, name+"=="+strings.Join(v, " or =="))
 		}

@@ -171,13 +171,13 @@ func these(r *analyzer.Report, causes []*analyzer.Cause) string {
 	return "this " + noun
 }
 
-// Counts counts the causes, first by severity and then by the place where they are removed: "3
-// causes (2 errors, 1 warning): fix causes 1 and 2 in the wheel, cause 3 on the user's machine.".
-// Of a single warning it says why it is one. In an environment, who reads it chooses the versions.
+// Counts counts the causes, first by severity and then by the place where they are removed: "2
+// errors and 1 warning: fix causes 1 and 2 in the wheel, cause 3 on the user's machine.". Of a
+// single warning it says why it is one. In an environment, who reads it chooses the versions.
 func Counts(r *analyzer.Report) string {
 	s := CountCauses(r, nil)
 	if len(r.Causes) == 1 && r.Causes[0].Severity == analyzer.Warning && r.Causes[0].Why != "" {
-		s = strings.TrimSuffix(s, ")") + ": " + mdsafe.Visible(r.Causes[0].Why) + ")"
+		s += " (" + mdsafe.Visible(r.Causes[0].Why) + ")"
 	}
 	if places := Places(r, nil); places != "" {
 		s += ": " + places
@@ -185,12 +185,11 @@ func Counts(r *analyzer.Report) string {
 	return s + "."
 }
 
-// CountCauses counts causes and how severe they are: "3 causes (2 errors, 1 warning)", "1 cause (an
-// error)". causes are indexes; nil = all.
+// CountCauses counts causes by their severity: "2 errors and 1 warning". causes are indexes; nil =
+// all.
 func CountCauses(r *analyzer.Report, causes []int) string {
-	causes = orAll(r, causes)
 	n := map[analyzer.Severity]int{}
-	for _, i := range causes {
+	for _, i := range orAll(r, causes) {
 		n[r.Causes[i].Severity]++
 	}
 	var kinds []string
@@ -199,19 +198,7 @@ func CountCauses(r *analyzer.Report, causes []int) string {
 			kinds = append(kinds, analyzer.Count(n[s], string(s)))
 		}
 	}
-	how := strings.Join(kinds, ", ")
-	if all := len(causes); len(kinds) == 1 {
-		one := string(r.Causes[causes[0]].Severity)
-		switch all {
-		case 1:
-			how = strings.Replace("a "+one, "a error", "an error", 1)
-		case 2:
-			how = "both " + one + "s"
-		default:
-			how = "all " + one + "s"
-		}
-	}
-	return fmt.Sprintf("%s (%s)", analyzer.Count(len(causes), "cause"), how)
+	return and(kinds)
 }
 
 // orAll returns the indexes of all causes of a report if none are given.
@@ -226,7 +213,8 @@ func orAll(r *analyzer.Report, causes []int) []int {
 
 // Places says where causes are removed: "fix causes 1 and 2 in the wheel, cause 3 on the user's
 // machine". causes are indexes; nil = all. Those without a fix are left to PlanSentence. It is ""
-// for an environment, where the versions are chosen, and if none has a fix.
+// for an environment, where the versions are chosen, if none has a fix, and if all are removed in
+// the pull request, as each of them says.
 func Places(r *analyzer.Report, causes []int) string {
 	causes = orAll(r, causes)
 	if r.Environment || len(causes) == 0 {
@@ -247,7 +235,7 @@ func Places(r *analyzer.Report, causes []int) string {
 		}
 		numbers[at] = append(numbers[at], i+1)
 	}
-	if len(order) == 0 {
+	if len(order) == 0 || len(order) == 1 && order[0] == thisPullRequest && unfixed == 0 {
 		return ""
 	}
 	var parts []string

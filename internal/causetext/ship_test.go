@@ -24,27 +24,27 @@ func TestCountsNamePlaces(t *testing.T) {
 		causes []analyzer.Cause
 		want   string
 	}{
-		{[]analyzer.Cause{builder}, "1 cause (an error): fix it in the wheel."},
-		{[]analyzer.Cause{builder, builder}, "2 causes (both errors): fix both in the wheel."},
-		{[]analyzer.Cause{install}, "1 cause (a warning): fix it on the user's machine, nothing in " +
+		{[]analyzer.Cause{builder}, "1 error: fix it in the wheel."},
+		{[]analyzer.Cause{builder, builder}, "2 errors: fix both in the wheel."},
+		{[]analyzer.Cause{install}, "1 warning: fix it on the user's machine, nothing in " +
 			"the wheel."},
-		{[]analyzer.Cause{builder, install}, "2 causes (1 error, 1 warning): fix cause 1 in the " +
+		{[]analyzer.Cause{builder, install}, "1 error and 1 warning: fix cause 1 in the " +
 			"wheel, cause 2 on the user's machine."},
-		{[]analyzer.Cause{other}, "1 cause (an error): fix it with one more wheel, nothing in the " +
+		{[]analyzer.Cause{other}, "1 error: fix it with one more wheel, nothing in the " +
 			"wheel."},
-		{[]analyzer.Cause{change, builder, builder, builder, change}, "5 causes (all errors): fix " +
+		{[]analyzer.Cause{change, builder, builder, builder, change}, "5 errors: fix " +
 			"causes 1 and 5 where it is installed, causes 2 to 4 in the wheel."},
-		{[]analyzer.Cause{builder, unfixed}, "2 causes (both errors): fix cause 1 in the wheel."},
-		{[]analyzer.Cause{unfixed, install}, "2 causes (1 error, 1 warning): fix cause 2 on the " +
+		{[]analyzer.Cause{builder, unfixed}, "2 errors: fix cause 1 in the wheel."},
+		{[]analyzer.Cause{unfixed, install}, "1 error and 1 warning: fix cause 2 on the " +
 			"user's machine."},
-		{[]analyzer.Cause{unfixed, unfixed}, "2 causes (both errors)."},
+		{[]analyzer.Cause{unfixed, unfixed}, "2 errors."},
 	} {
 		if got := Counts(&analyzer.Report{Causes: c.causes}); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 	r := &analyzer.Report{Environment: true, Causes: []analyzer.Cause{change, change}}
-	if got := Counts(r); got != "2 causes (both errors)." {
+	if got := Counts(r); got != "2 errors." {
 		t.Errorf("got %q for an environment", got)
 	}
 }

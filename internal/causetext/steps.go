@@ -80,6 +80,7 @@ type Steps struct {
 	runs  []Run
 	other []int
 	only  bool
+	all   bool // there is one run, for all causes of a plan that was tried
 }
 
 // Of returns the step of a fix of a cause, given by their indexes.
@@ -109,6 +110,8 @@ func (s *Steps) RunsTitle() string {
 	switch {
 	case len(s.runs) == 1 && built:
 		return "Change the build as the causes below say. Run this for " + s.runs[0].about()
+	case s.all && len(s.runs[0].tried) == len(s.runs[0].Causes): // PlanSentence says that it was
+		return sentences("Run this.", s.runs[0].Remark)
 	case len(s.runs) == 1:
 		return "Run this for " + s.runs[0].about()
 	case built:
@@ -180,6 +183,7 @@ func StepsOf(r *analyzer.Report, causes []int, local bool) *Steps {
 		}
 	}
 	w.finish()
+	w.out.all = r.Plan.Verified && len(w.out.runs) == 1 && len(w.out.runs[0].Causes) == len(causes)
 	return &w.out
 }
 
@@ -253,14 +257,18 @@ func Line(r *analyzer.Report, cause, i int, command string, clean func(string) s
 	x := c.Fixes[i]
 	step := StepsOf(r, []int{cause}, true).Of(cause, i)
 	line := step.Label + " (" + FixState(c, x) + "): " + clean(x.Title.String())
-	if step.Build != "" {
-		line += ". " + clean(strings.TrimSuffix(step.Build, "."))
+	if step.Build != "" { // its command is shown as it is
+		before, after, _ := strings.Cut(strings.TrimSuffix(step.Build, "."), step.Whole)
+		line += ". " + clean(before) + mdsafe.Lines(step.Whole) + clean(after)
 	}
 	if command != "" && r.Corrects(c) && NamesWheel(command) {
 		line += ". " + builtWheel
 	}
 	if command != "" {
 		line += ": " + mdsafe.Lines(command)
+	}
+	if r.PullRequest && len(x.Cost) > 0 {
+		line += ". Costs: " + clean(strings.Join(x.Cost, "; "))
 	}
 	return line
 }

@@ -306,18 +306,17 @@ func TestPullRequest(t *testing.T) {
 		remark, before, build string
 	}{
 		"tag": {result.Builder, tag, "In this pull request: do it. Affected: all.",
-			"fix it in this pull request", "In the build, use auditwheel.", builtWheel,
+			"", "In the build, use auditwheel.", builtWheel,
 			"In the build, use auditwheel."},
 		"edit": {result.Builder, edit, "In this pull request: do it. Affected: all.",
-			"fix it in this pull request",
-			"In the build, run the command after the wheel is made.",
+			"", "In the build, run the command after the wheel is made.",
 			builtWheel + " (the command writes the corrected wheel to ./fixed)",
 			"In the build, run the command after the wheel is made."},
 		"requirement": {result.Builder, require, "In this pull request: do it. Affected: all.",
-			"fix it in this pull request", "",
+			"", "",
 			builtWheel + " (the command writes the corrected wheel to ./fixed)", ""},
 		"setting": {result.Builder, image, "In this pull request: do it. Affected: all.",
-			"fix it in this pull request", "", "", ""},
+			"", "", "", ""},
 		"of others": {result.Upstream, tag, "They do it.",
 			"fix it in another package, nothing in the wheel", "For the next build, use auditwheel.", "",
 			""},
@@ -326,7 +325,7 @@ func TestPullRequest(t *testing.T) {
 		x.Actor, x.Action, x.Do, x.Affected = c.actor, "They do it.", "do it", "all"
 		r := &analyzer.Report{Causes: []analyzer.Cause{x}, PullRequest: true,
 			Artifacts: []analyzer.Artifact{{Kind: analyzer.KindWheel}}}
-		if got := Action(r, &x); got != c.action {
+		if got := Action(r, &x, ""); got != c.action {
 			t.Errorf("%s: action %q, want %q", name, got, c.action)
 		}
 		if got := Places(r, nil); got != c.place {

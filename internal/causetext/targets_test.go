@@ -51,8 +51,8 @@ func TestCheckedOn(t *testing.T) {
 		"`numpy==2.4.6`, `six==1.17.0`, `torch==2.7.0`\n" +
 		"`a`, `b`: compatible (a warning: cause 2), with the oldest versions that the wheel allows: " +
 		"`numpy==1.23.2`, `six==1.5.0`, `torch==2.7.0`\n" +
-		"`c`: incompatible (cause 3), with `numpy==1.23.2 (oldest) or ==2.4.6 (newest)`, " +
-		"`six==1.5.0 (oldest) or ==1.17.0 (newest)`, `torch==2.7.0`"
+		"`c`: incompatible (cause 3), with `numpy==1.23.2 (oldest allowed) or ==2.4.6 (newest allowed)`, " +
+		"`six==1.5.0 (oldest allowed) or ==1.17.0 (newest allowed)`, `torch==2.7.0`"
 	lines := func() string {
 		var out []string
 		for _, x := range CheckedOn(r) {

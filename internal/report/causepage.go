@@ -55,7 +55,7 @@ func causeBody(
 	r *analyzer.Report, i int, y *Why, steps *causetext.Steps, id string,
 ) []g.Node {
 	c := &r.Causes[i]
-	rows := []g.Node{h.P(whole(causetext.Task(r, c)))}
+	rows := []g.Node{h.P(whole(causetext.Task(r, c, "")))}
 	if why := causetext.Why(c); why != "" && c.Severity != analyzer.Warning {
 		rows = append(rows, h.P(whole(why+".")))
 	}

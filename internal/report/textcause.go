@@ -45,7 +45,7 @@ func (p *textPrinter) block(i int) []textLine {
 			head += " (not new: the base has it too)"
 		}
 		add(always, "", "    ", head)
-		add(whoRank, "   ", "    ", mdsafe.Visible(causetext.Action(p.report, c)))
+		add(whoRank, "   ", "    ", mdsafe.Visible(causetext.Action(p.report, c, "")))
 		several()
 		if objects != "" {
 			add(placeRank, "   in ", "      ", objects)
