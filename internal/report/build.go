@@ -43,7 +43,7 @@ func failedBuild(b *Build) g.Node {
 		one := &analyzer.Report{Causes: []analyzer.Cause{*c}}
 		body = append(body, fixes(one, 0, causetext.StepsOf(one, nil, true))...)
 		body = append(body, evidence(c, "Evidence of "+c.ID))
-		content = append(content, article(c, nil, false, body...))
+		content = append(content, article(c, nil, c.Title, false, body...))
 	}
 	if list := listed(h.Ul, b.Notes, link); list != nil {
 		content = append(content, list)

@@ -24,21 +24,27 @@ func causes(title string, v *View, indexes []int, steps *causetext.Steps, id str
 	content := g.Group{}
 	for i, n := range indexes[:min(len(indexes), shownOnPage)] {
 		c := &r.Causes[n]
-		heading := g.Group{}
+		heading, text := g.Group{}, c.Title
 		if len(r.Causes) > 1 {
 			heading = append(heading, g.Text(fmt.Sprintf("%d. ", n+1)))
 		}
+		if headed(r, c) {
+			text = causetext.Task(r, c, "")
+		}
 		body := causeBody(r, n, &v.Why[n], steps, id)
 		fold := i >= openCauses || len(indexes) > manyCauses && i > 0
-		content = append(content, article(c, heading, fold, body...), g.Text("\n"))
+		content = append(content, article(c, heading, text, fold, body...), g.Text("\n"))
 	}
 	return section(title, content, more(len(indexes)-shownOnPage))
 }
 
+// headed reports whether the header of the page has the title of a cause.
+func headed(r *analyzer.Report, c *analyzer.Cause) bool { return len(r.Causes) == 1 && c.New }
+
 // article returns a cause: its title after a heading, and its body. The title of a folded one opens
 // it, and so does a link to it: the id is in the folded part.
-func article(c *analyzer.Cause, heading g.Node, fold bool, body ...g.Node) g.Node {
-	title := h.H3(heading, graded(string(c.Severity)), g.Text(" "), whole(c.Title))
+func article(c *analyzer.Cause, heading g.Node, text string, fold bool, body ...g.Node) g.Node {
+	title := h.H3(heading, graded(string(c.Severity)), g.Text(" "), whole(text))
 	anchor := h.A(h.ID(c.ID), h.Class("anchor"), h.Href("#"+c.ID),
 		h.Aria("label", "Link to this cause"), g.Text("link"))
 	var open g.Node
@@ -49,15 +55,15 @@ func article(c *analyzer.Cause, heading g.Node, fold bool, body ...g.Node) g.Nod
 		append([]g.Node{h.Summary(title), anchor}, body...)...)))
 }
 
-// causeBody returns what is said about a cause, in the order of the text: who has to act, an
-// example, where it fails, the fixes, and the evidence.
+// causeBody returns what is said about a cause: who has to act, what users see, the way to what is
+// missing, and where it fails; then the fixes, and after them what explains and proves it.
 func causeBody(
 	r *analyzer.Report, i int, y *Why, steps *causetext.Steps, id string,
 ) []g.Node {
 	c := &r.Causes[i]
-	rows := []g.Node{h.P(whole(causetext.Task(r, c, "")))}
-	if why := causetext.Why(c); why != "" && c.Severity != analyzer.Warning {
-		rows = append(rows, h.P(whole(why+".")))
+	var rows []g.Node
+	if !headed(r, c) { // otherwise it is the title
+		rows = append(rows, h.P(whole(causetext.Task(r, c, ""))))
 	}
 	if y.In != "" {
 		rows = append(rows, h.P(whole(upper(y.In)+".")))
@@ -66,21 +72,21 @@ func causeBody(
 		rows = append(rows, h.P(g.Text(label+": "),
 			code(mdsafe.Cut(mdsafe.Visible(message), maxMessage))))
 	}
-	rows = append(rows, why(y))
+	rows = append(rows, way(y), systems(c))
+	if why := causetext.Why(c); why != "" && c.Severity != analyzer.Warning {
+		rows = append(rows, h.P(whole(why+".")))
+	}
+	rows = append(rows, fixes(r, i, steps)...)
+	rows = append(rows, evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)))
+	if y.Message != "" {
+		rows = append(rows, h.P(h.Class("example"), g.Text("For example: "),
+			whole(mdsafe.Cut(y.Message, maxMessage))))
+	}
 	for _, x := range causetext.Also(r, c) {
 		rows = append(rows, h.P(g.Text("Also part of this cause: "), whole(x.Text), g.Text(" ("),
 			ruleLinks([]string{x.Rule}, id), g.Text(").")))
 	}
-	if len(c.Fails) > 0 {
-		s := "Fails on " + strings.Join(c.Fails, ", ") + "."
-		if len(c.Works) > 0 {
-			s += " Works on " + strings.Join(c.Works, ", ") + "."
-		}
-		rows = append(rows, h.P(g.Text(s)))
-	}
-	rows = append(rows, fixes(r, i, steps)...)
-	rows = append(rows, evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)),
-		reproduction(c.Reproduce))
+	rows = append(rows, reproduction(c.Reproduce))
 	if len(c.Findings) > 0 {
 		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "),
 			ruleLinks([]string{causetext.MainRule(r, c)}, id), g.Text(": "+
@@ -103,34 +109,42 @@ func reproduction(p *result.Reproduction) g.Node {
 	return h.Details(Rows(rows...))
 }
 
-// why returns the example of a cause: its way as boxes with arrows, and its sentence; nil for the
-// zero value.
-func why(y *Why) g.Node {
-	if y.Message == "" && len(y.Chain) == 0 {
+// systems returns where a cause fails and works; nil if that does not depend on the system.
+func systems(c *analyzer.Cause) g.Node {
+	if len(c.Fails) == 0 {
 		return nil
 	}
-	var out g.Group
-	if way := steps(y); len(way) > 1 {
-		var boxes g.Group
-		for i, s := range way {
-			var arrow g.Node
-			if i > 0 {
-				arrow = h.Span(h.Class("arrow"), h.Aria("hidden", "true"), g.Text("→"))
-			}
-			box := "box"
-			if s.fails {
-				box = "box fails"
-			}
-			boxes = append(boxes, h.Li(arrow,
-				h.Span(h.Class(box), code(s.name), h.Small(g.Text(s.what)))), g.Text("\n"))
+	line := func(class, sign, text string, names []string) g.Node {
+		return h.Li(h.Span(h.Class(class), h.Aria("hidden", "true"), g.Text(sign)),
+			g.Text(" "+text+" "), whole(strings.Join(names, ", ")))
+	}
+	rows := []g.Node{line("incompatible", "✗", "Fails on", c.Fails)}
+	if len(c.Works) > 0 {
+		rows = append(rows, line("compatible", "✓", "Works on", c.Works))
+	}
+	return h.Ul(h.Class("systems"), Rows(rows...))
+}
+
+// way returns the way of an example as boxes with arrows; nil if it has only one box.
+func way(y *Why) g.Node {
+	steps := steps(y)
+	if len(steps) < 2 {
+		return nil
+	}
+	var boxes g.Group
+	for i, s := range steps {
+		var arrow g.Node
+		if i > 0 {
+			arrow = h.Span(h.Class("arrow"), h.Aria("hidden", "true"), g.Text("→"))
 		}
-		out = append(out, h.Ol(h.Class("way"), h.Aria("label", "What fails"), boxes), g.Text("\n"))
+		box := "box"
+		if s.fails {
+			box = "box fails"
+		}
+		boxes = append(boxes, h.Li(arrow,
+			h.Span(h.Class(box), code(s.name), h.Small(g.Text(s.what)))), g.Text("\n"))
 	}
-	if y.Message != "" {
-		out = append(out, h.P(h.Class("example"), g.Text("For example: "),
-			whole(mdsafe.Cut(y.Message, maxMessage))))
-	}
-	return out
+	return h.Ol(h.Class("way"), h.Aria("label", "What fails"), boxes)
 }
 
 // step is a box of a way.
@@ -172,11 +186,14 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 	c := &r.Causes[i]
 	for j, x := range c.Fixes {
 		title := g.Group{h.Strong(g.Text(steps.Of(i, j).Label)), g.Text(" ")}
-		step := steps.Of(i, j)
-		state := h.Span(h.Class("mark"), g.Text(step.By+step.State))
+		step, class := steps.Of(i, j), "fix"
+		if x.Verified {
+			class += " tried"
+		}
+		state := h.Span(h.Class("state"), g.Text(step.By+step.State))
 		if n := causetext.ShownBefore(r, i, x); n > 0 {
 			title = append(title, g.Text("that of"), causeLinks(r, []int{n}), g.Text(" "), state)
-			rows = append(rows, h.Div(h.Class("fix"), h.P(title)))
+			rows = append(rows, h.Div(h.Class(class), h.P(title)))
 			continue
 		}
 		title = append(title, whole(x.Title.String()), g.Text(" "), state)
@@ -191,14 +208,15 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 			body = append(body, copied(strings.Join(step.Commands, "\n")))
 		}
 		if len(x.Cost) > 0 {
-			body = append(body, h.P(h.Class("cost"), g.Text("Costs: "), whole(strings.Join(x.Cost, "; "))))
+			body = append(body, h.P(h.Class("cost"), h.Strong(g.Text("Costs:")), g.Text(" "),
+				whole(strings.Join(x.Cost, "; "))))
 		}
 		if j > 0 && !c.Together && len(body) > 0 {
 			body = append([]g.Node{h.Summary(title)}, body...)
-			rows = append(rows, h.Details(h.Class("fix"), Rows(body...)))
+			rows = append(rows, h.Details(h.Class(class), Rows(body...)))
 			continue
 		}
-		rows = append(rows, h.Div(h.Class("fix"), Rows(append([]g.Node{h.P(title)}, body...)...)))
+		rows = append(rows, h.Div(h.Class(class), Rows(append([]g.Node{h.P(title)}, body...)...)))
 	}
 	if len(c.Fixes) == 0 {
 		rows = append(rows, h.Div(h.Class("fix"), h.P(g.Text(causetext.NoFix))))

@@ -87,19 +87,17 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 	if v.Name != "" {
 		title += ": " + v.Name
 	}
-	if len(existing) > 0 {
+	switch {
+	case len(existing) > 0:
 		heading = "New: the base does not have them"
-	}
-	var first g.Node
-	if len(fresh) > 0 {
-		first = h.P(h.Class("lead"), whole(upper(r.Causes[fresh[0]].Title)))
+	case len(fresh) == 1: // its title is the reason in the header
+		heading = "What to do"
 	}
 	return complete(w, title, style,
 		h.Header(Rows(
 			h.P(h.Class("tool"), g.Text("compat report")),
 			h.H1(h.Span(h.Class("badge "+string(as)), whole(words)), g.Text(" "), whole(v.Name)),
-			first,
-			h.P(whole(cmp.Or(v.Summary, Summary(r)))),
+			lead(v, fresh),
 			about(v),
 			downloads(id),
 		)),
@@ -121,6 +119,26 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 		)),
 		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Key))),
 	)
+}
+
+// lead returns what is read first: the reason for the verdict, and the summary. Of several new
+// causes, none is the reason, and the answer whether the artifacts may be shipped is.
+func lead(v *View, fresh []int) g.Node {
+	r := &v.Report
+	first, rest := "", cmp.Or(v.Summary, Summary(r))
+	if len(fresh) > 0 {
+		first = upper(r.Causes[fresh[0]].Title)
+	}
+	if ship := causetext.Ship(r); len(fresh) > 1 && ship != "" {
+		if after, ok := strings.CutPrefix(rest, ship); ok {
+			first, rest = ship, strings.TrimSpace(after)
+		}
+	}
+	var out g.Group
+	if first != "" {
+		out = append(out, h.P(h.Class("lead"), whole(first)), g.Text("\n"))
+	}
+	return append(out, h.P(whole(rest)))
 }
 
 // problemPage writes the page of a check that has no report.
@@ -465,12 +483,12 @@ func about(v *View) g.Node {
 	add("Repository", x.Repository, x.RepositoryURL)
 	add("Checked", x.Subject, x.SubjectURL)
 	if x.Subject == "" && len(r.Artifacts) == 1 {
-		add("Checked", r.Artifacts[0].Path, "")
+		add("File", r.Artifacts[0].Path, "")
 	}
 	add("Commit", x.Commit[:min(len(x.Commit), 12)], x.CommitURL)
 	add("Compared with", x.Base, "")
 	names := platformNames(r)
-	add("On", analyzer.List(names, shownPlatforms, len(names), "platform"), "")
+	add("Checked on", analyzer.List(names, shownPlatforms, len(names), "platform"), "")
 	if !x.At.IsZero() {
 		at := x.At.UTC().Format("2006-01-02 15:04 UTC")
 		if x.Took > 0 {
@@ -493,7 +511,8 @@ func scrolled(name string, wide g.Node) g.Node {
 // copied returns text to be copied: one click selects all of it, and copy.js adds a button.
 func copied(text string) g.Node {
 	shown := mdsafe.Cut(mdsafe.Lines(text), 4000)
-	return h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(shown)))
+	return h.Div(h.Class("command"),
+		h.Pre(h.Class("copy"), h.TabIndex("0"), h.Code(g.Text(shown))))
 }
 
 // plan returns the commands to run, or without any the fixes that together remove all errors. It is
@@ -511,7 +530,7 @@ func plan(r *analyzer.Report, steps *causetext.Steps) g.Node {
 		for i, x := range runs {
 			command := copied(strings.Join(x.Commands, "\n"))
 			if about := steps.About(i); about != "" {
-				command = h.Li(whole(about), command)
+				command = h.Li(h.P(whole(about)), command)
 			}
 			items = append(items, command)
 		}

@@ -78,7 +78,7 @@ func TestPageOfSeveralCauses(t *testing.T) {
 	for _, want := range []string{
 		"<title>incompatible: 6 wheels - compat</title>",
 		`<p class="lead">Title of 1</p>`,
-		"<dt>On</dt><dd>manylinux2014</dd>",
+		"<dt>Checked on</dt><dd>manylinux2014</dd>",
 		"<p>5 fail, 1 works.</p>",
 		`value="fails">`,
 		`<td>needs pow (cause <a href="#c1">1</a>)</td>`,
