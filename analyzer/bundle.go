@@ -142,12 +142,13 @@ func (b *bundling) bundled(
 			}
 		}
 		if how.With != fix.Auditwheel || len(how.Exclude) == was {
-			return nil, fmt.Errorf("%w: a copy of %s, which belongs to the driver of each system or to a "+
-				"package that is installed with the wheel. Run compat fix where the libraries do not need "+
-				"it, for example in a manylinux image", ErrBundled, wrong[0])
+			return nil, fmt.Errorf("%w: the libraries on this machine need %s, which must not be bundled: "+
+				"it is part of a driver, or of a package that is installed with the wheel. Run compat fix "+
+				"where they do not need it, for example in a manylinux image", ErrBundled, wrong[0])
 		}
 	}
-	return nil, fmt.Errorf("%w: %s copies more libraries of drivers each time", ErrBundled, how.With)
+	return nil, fmt.Errorf("%w: %s bundles further libraries of drivers with each attempt",
+		ErrBundled, how.With)
 }
 
 // maxBundlings is how often a bundler is run for a wheel: again without what it must not copy, and

@@ -94,7 +94,7 @@ func Refused(at Origin, e *packages.HashError) NoWheel {
 		Renew: lockfile.Renew(at.File, e.Name),
 	}
 	if e.Listed == nil {
-		n.Reason = id + " has hashes that no file of the index has"
+		n.Reason = id + " is pinned with hashes that match no file in the index"
 		n.Detail = fmt.Sprintf("%s refuses to install %s, whose hash is sha256:%s", installer, e.File,
 			e.SHA256)
 		return n
@@ -411,8 +411,8 @@ func leaveToSystem(rules []*Rule, all []*facts.Artifact, findings []Finding) {
 			if !known && loaded()[f.Object] {
 				continue
 			}
-			f.Severity, f.Why = Warning, "the system may have the library, which a list of packages does "+
-				"not describe"
+			f.Severity, f.Why = Warning, "the system may have the library; the list of packages does not "+
+				"say it"
 		}
 	}
 }

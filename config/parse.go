@@ -68,7 +68,7 @@ func TooLarge(bytes int) Problem {
 func load(data []byte, doc *yaml.Node) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the YAML can't be read: %v", r)
+			err = fmt.Errorf("the YAML cannot be read: %v", r)
 		}
 	}()
 	if err = yaml.Load(data, doc); err != nil && len(bytes.TrimSpace(stripComments(data))) == 0 {

@@ -170,7 +170,7 @@ func (s *Service) Risks() []*EnvError {
 	}
 	for _, secret := range s.WebhookSecrets.All() {
 		if len(secret) < minSecret {
-			risk("WEBHOOK_SECRET", "is shorter than %d characters, so it can be found by trying, and then "+
+			risk("WEBHOOK_SECRET", "is shorter than %d characters, so it can be guessed, and then "+
 				"anybody can send events; set it, and the App's webhook secret, to the output of "+
 				"openssl rand -hex 32", minSecret)
 		}

@@ -11,7 +11,7 @@ import (
 
 // blind collects what programs of the old library can see and what was not compared.
 type blind struct {
-	private  names // types that were taken for private: of source files, or not in the headers
+	private  names // types that were treated as private: of source files, or not in the headers
 	declared names // classes whose layout the old library's debug information does not have
 	gone     names // types whose layout the new one's does not have
 	untyped  names // exports without a type on either side
@@ -167,7 +167,7 @@ func (c *comparison) sentences() []string {
 		format string
 		names  *names
 	}{
-		{"Types that a source file defines, taken for private: %s. --headers decides that.",
+		{"Types that a source file defines, treated as private: %s. --headers decides that.",
 			c.guessed()},
 		{"Classes that are declared only: %s. Build with -femit-class-debug-always (GCC) or " +
 			"-fstandalone-debug (Clang) to compare them.",

@@ -64,23 +64,23 @@ func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 	result.value, result.step, result.via = true, "its result", direct
 	switch {
 	case x.Elem == 0 && y.Elem != 0 && t.new.inMemory(y.Elem):
-		out = append(out, fmt.Sprintf("it returned nothing and returns %s in memory now, whose address "+
+		out = append(out, fmt.Sprintf("it returned nothing and now returns %s in memory, whose address "+
 			"callers have to pass", t.new.spell(y.Elem)))
 	case x.Elem == 0 && y.Elem != 0 && t.new.onX87(y.Elem):
-		out = append(out, fmt.Sprintf("it returned nothing and leaves %s on the floating-point stack "+
-			"now, which callers have to remove", t.new.spell(y.Elem)))
+		out = append(out, fmt.Sprintf("it returned nothing and now leaves %s on the floating-point "+
+			"stack, which callers have to remove", t.new.spell(y.Elem)))
 	case x.Elem == 0 && (y.Elem == 0 || u.by == library || t.new.Types[y.Elem].Kind == Unknown),
 		t.old.Types[x.Elem].Kind == Unknown:
 		// a result in registers, which old programs do not use
 	case x.Elem == 0:
 		out = append(
 			out,
-			fmt.Sprintf("it returned nothing and has to return %s now", t.new.spell(y.Elem)),
+			fmt.Sprintf("it returned nothing and now has to return %s", t.new.spell(y.Elem)),
 		)
 	case y.Elem == 0 && u.by == program && !t.old.inMemory(x.Elem) && !t.old.onX87(x.Elem):
 		// a result in registers, which the library no longer uses
 	case y.Elem == 0:
-		out = append(out, fmt.Sprintf("it returned %s and returns nothing now", t.old.spell(x.Elem)))
+		out = append(out, fmt.Sprintf("it returned %s and now returns nothing", t.old.spell(x.Elem)))
 	default:
 		t.passing(p, x.Elem, y.Elem)
 		if d := t.ref(p, x.Elem, y.Elem, result); d != "" {
@@ -90,14 +90,14 @@ func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 	if x.Unprototyped || y.Unprototyped {
 		// Only the definition of an export says that an empty list is one.
 		if n := len(y.Params); own && n > 0 {
-			out = append(out, fmt.Sprintf("it took no parameters and has %d now", n))
+			out = append(out, fmt.Sprintf("it took no parameters and now has %d", n))
 		}
 		return out
 	}
 	if len(x.Params) != len(y.Params) {
 		return append(
 			out,
-			fmt.Sprintf("it had %s and has %d now", counted(len(x.Params), "parameter"), len(y.Params)),
+			fmt.Sprintf("it had %s and now has %d", counted(len(x.Params), "parameter"), len(y.Params)),
 		)
 	}
 	for k := range x.Params {
@@ -119,7 +119,7 @@ func (t *typeComparison) signature(p *pair, x, y *Type, u use) []string {
 		out = append(
 			out,
 			map[bool]string{
-				true:  "it takes variable arguments now",
+				true:  "it now takes variable arguments",
 				false: "it no longer takes variable arguments",
 			}[y.Variadic],
 		)
@@ -167,14 +167,14 @@ func (t *typeComparison) passing(p *pair, a, b TypeID) {
 		Detail: x.Name + " was passed by value (in registers or on the stack), and the C++ ABI " +
 			"now passes it by address: its destructor, copy constructor or move constructor is " +
 			"no longer trivial.",
-		Effect: "A program passes a value where an address is expected.",
+		Effect: "Existing programs pass a value where an address is expected.",
 		Fix:    "Keep the class trivially copyable.",
 	}
 	if was {
 		c.Detail = x.Name + " was passed by address, and the C++ ABI now passes it by value (in " +
 			"registers or on the stack): its destructor, copy constructor and move constructor " +
 			"are now trivial."
-		c.Effect = "A program passes an address where a value is expected."
+		c.Effect = "Existing programs pass an address where a value is expected."
 		c.Fix = "Keep the destructor, copy constructor or move constructor that was not trivial."
 	}
 	c.Fix += " For new functions, take it by pointer or reference (const T&) in the declaration."

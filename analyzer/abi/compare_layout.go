@@ -14,20 +14,20 @@ func (t *typeComparison) named(p *pair) {
 	x, y := &t.old.Types[p.a], &t.new.Types[p.b]
 	d := layoutDifference{implementation: implementation.MatchString(t.old.SONAME)}
 	rule := RuleLayout
-	effect := "A program reserves the old size, or reads and writes members at their old " +
+	effect := "Existing programs reserve the old size, or read and write members at their old " +
 		"offsets."
 	fix := "Append members only to structures that only the library allocates, or use reserved " +
 		"members; otherwise change the SONAME."
 	switch {
 	case x.Kind == Enum:
-		rule, effect, fix = RuleEnumerator, "A program passes or expects the old values.",
+		rule, effect, fix = RuleEnumerator, "Existing programs pass or expect the old values.",
 			"Keep the values of existing enumerators, and append new ones."
 		t.enumeration(p, x, y, &d)
 	default:
 		t.arguments(p, x, y)
 		if t.virtuals(p, x, y, &d) {
-			rule, effect, fix = RuleVtable, "A program calls the wrong virtual function, or "+
-				"its derived classes have virtual tables with the old layout.",
+			rule, effect, fix = RuleVtable, "Existing programs call the wrong virtual function, or "+
+				"their derived classes have virtual tables with the old layout.",
 				keepVirtuals
 		}
 		t.layout(p, x, y, &d)
@@ -123,9 +123,9 @@ func (d *layoutDifference) failMember(name, format string, a ...any) {
 func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 	switch {
 	case x.Size != y.Size && x.Size != 0 && y.Size != 0:
-		d.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
+		d.fail("it had %s and now has %d", counted(int(x.Size), "byte"), y.Size)
 	case x.Size < 4 && x.Encoding != 0 && y.Encoding != 0 && signed(x) != signed(y):
-		d.fail("its integer type was %s and is %s now", signedness(x), signedness(y))
+		d.fail("its integer type was %s and is now %s", signedness(x), signedness(y))
 	}
 	byName, values := map[string]int64{}, map[int64]bool{}
 	for _, e := range y.Enumerators {
@@ -152,11 +152,11 @@ func (t *typeComparison) enumeration(_ *pair, x, y *Type, d *layoutDifference) {
 		case ok && now > e.Value && bound.MatchString(e.Name) && added(e.Value, now) &&
 			ends(x.Enumerators, e.Name, e.Value) && ends(y.Enumerators, e.Name, now):
 			d.notes = append(d.notes, fmt.Sprintf(
-				"%s, the end of the values, was %d and is %d now", e.Name, e.Value, now))
+				"%s, the end of the values, was %d and is now %d", e.Name, e.Value, now))
 		case ok && now != e.Value && x.Size == y.Size:
-			d.failMember(e.Name, "%s was %d and is %d now", e.Name, e.Value, now)
+			d.failMember(e.Name, "%s was %d and is now %d", e.Name, e.Value, now)
 		case !ok && values[e.Value]:
-			d.notes = append(d.notes, fmt.Sprintf("%s (%d) has another name now", e.Name, e.Value))
+			d.notes = append(d.notes, fmt.Sprintf("%s (%d) now has another name", e.Name, e.Value))
 		case !ok:
 			d.failMember(e.Name, "%s (%d) is gone", e.Name, e.Value)
 		}
@@ -209,17 +209,17 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 	case x.Kind == y.Kind:
 	case t.sameScalars(p, p.a, p.b):
 		d.notes = append(d.notes, fmt.Sprintf(
-			"it was a %s and is a %s now, with the same layout", x.Kind, y.Kind))
+			"it was a %s and is now a %s, with the same layout", x.Kind, y.Kind))
 	default:
-		d.fail("it was a %s and is a %s now", x.Kind, y.Kind)
+		d.fail("it was a %s and is now a %s", x.Kind, y.Kind)
 	}
 	// differences that a change of a member's or base class's own type may explain
 	own := layoutDifference{implementation: d.implementation}
 	if x.Size != y.Size {
-		own.fail("it had %s and has %d now", counted(int(x.Size), "byte"), y.Size)
+		own.fail("it had %s and now has %d", counted(int(x.Size), "byte"), y.Size)
 	} else if a, b := t.old.alignment(x), t.new.alignment(y); a != b && max(x.Align, y.Align) > 0 &&
 		!t.old.Unaligned && !t.new.Unaligned {
-		own.fail("it was aligned to %s and is aligned to %d now", counted(int(a), "byte"), b)
+		own.fail("it was aligned to %s and is now aligned to %d", counted(int(a), "byte"), b)
 	}
 	grown := t.bases(p, x, y, d, &own)
 	before, after := t.old.fields(x), t.new.fields(y)
@@ -257,7 +257,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 			if at := byOffset[m.Offset]; at != nil && at.bits == m.bits && !had[at.Name] {
 				renamed[at.Name] = true
 				n = at
-				d.notes = append(d.notes, fmt.Sprintf("the member %s is called %s now", m.Name, n.Name))
+				d.notes = append(d.notes, fmt.Sprintf("the member %s is now called %s", m.Name, n.Name))
 			} else {
 				d.failMember(m.Name, "the member %s at %s is gone", m.Name, offset(m.Offset))
 				continue
@@ -271,7 +271,7 @@ func (t *typeComparison) layout(p *pair, x, y *Type, d *layoutDifference) {
 			)
 		}
 		if m.Bits != n.Bits && !t.old.NoBits && !t.new.NoBits {
-			d.failMember(m.Name, "the member %s had %d bits and has %d now", m.Name, m.bits, n.bits)
+			d.failMember(m.Name, "the member %s had %d bits and now has %d", m.Name, m.bits, n.bits)
 		}
 		local := t.ref(p, m.Type, n.Type,
 			use{value: true, step: "member " + m.Name + " of " + spelled(x.Kind, x.Name)})
@@ -373,9 +373,9 @@ func (t *typeComparison) bases(p *pair, x, y *Type, d, own *layoutDifference) (g
 			continue
 		case a.Virtual != b.Virtual:
 			d.fail(
-				"the base class %s %s virtual now",
+				"the base class %s %s virtual",
 				t.old.spell(a.Type),
-				map[bool]string{true: "is", false: "is not"}[b.Virtual],
+				map[bool]string{true: "is now", false: "is no longer"}[b.Virtual],
 			)
 		case a.Offset != b.Offset && !a.Virtual: // that of a virtual base is in the virtual table
 			own.fail("the base class %s moved from byte %d to %d", t.old.spell(a.Type), a.Offset, b.Offset)

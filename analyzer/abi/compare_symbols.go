@@ -192,10 +192,10 @@ func (c *comparison) kernel(i int, a, b *Symbol) {
 			Rule:     RuleChecksum,
 			Severity: Error,
 			Symbol:   a.ID(),
-			Detail:   fmt.Sprintf("The checksum of %s was %#08x and is %#08x now.", name, a.CRC, b.CRC),
+			Detail:   fmt.Sprintf("The checksum of %s was %#08x and is now %#08x.", name, a.CRC, b.CRC),
 			Effect: "The kernel refuses a module that was built with the old one: disagrees about " +
 				"version of symbol.",
-			Fix: "Keep the types that it uses, or build the modules that use it again.",
+			Fix: "Keep the types that it uses, or rebuild the modules that use it.",
 		}, i)
 	}
 	switch {
@@ -212,7 +212,7 @@ func (c *comparison) kernel(i int, a, b *Symbol) {
 			Rule:     RuleNamespace,
 			Severity: Error,
 			Symbol:   a.ID(),
-			Detail:   fmt.Sprintf("%s is in the namespace %s now.", name, b.Namespace),
+			Detail:   fmt.Sprintf("%s is now in the namespace %s.", name, b.Namespace),
 			Effect:   "The kernel refuses a module that uses it and does not import the namespace.",
 			Fix:      "Export it as before.",
 		}, i)
@@ -222,7 +222,7 @@ func (c *comparison) kernel(i int, a, b *Symbol) {
 			Rule:     RuleLicense,
 			Severity: Warning,
 			Symbol:   a.ID(),
-			Detail:   fmt.Sprintf("%s is exported with EXPORT_SYMBOL_GPL now.", name),
+			Detail:   fmt.Sprintf("%s is now exported with EXPORT_SYMBOL_GPL.", name),
 			Effect:   "The kernel refuses a module that uses it and has a license not compatible with GPL.",
 		}, i)
 	}
@@ -317,16 +317,16 @@ func (c *comparison) kind(i int, a, b *Symbol) {
 		x.Detail = fmt.Sprintf("%s was %s and is now %s.", Readable(a.Name), was, is)
 		x.Fix = "Export the new one under another name."
 	case was == "data" && (!partial || a.Copied) && c.new.own(b) && !c.old.own(a):
-		x.Detail = fmt.Sprintf("%s has protected visibility now.", Readable(a.Name))
+		x.Detail = fmt.Sprintf("%s now has protected visibility.", Readable(a.Name))
 		if !b.Protected {
-			x.Detail = fmt.Sprintf("The library uses its own %s now (-Bsymbolic).", Readable(a.Name))
+			x.Detail = fmt.Sprintf("The library now uses its own %s (-Bsymbolic).", Readable(a.Name))
 		}
 		x.Effect = "A program that has a copy of the variable (built without -fPIE, or with a " +
 			"copy relocation) and the library use two different variables."
 		x.Fix = "Use default visibility for exported variables."
 	case was == "data" && !partial && b.ReadOnly && !a.ReadOnly &&
 		!strings.HasPrefix(a.Name, "_Z"+"T"):
-		x.Detail = fmt.Sprintf("%s is in read-only memory now.", Readable(a.Name))
+		x.Detail = fmt.Sprintf("%s is now in read-only memory.", Readable(a.Name))
 		x.Effect = "A program that writes to it is terminated with SIGSEGV."
 		x.Fix = "Do not make an exported variable const."
 	default:
@@ -354,7 +354,7 @@ func (c *comparison) data() {
 			Symbol:   a.ID(),
 			Old:      place(a.File, a.Line),
 			New:      place(b.File, b.Line),
-			Detail:   fmt.Sprintf("%s had %d bytes and has %d now.", Readable(a.Name), a.Size, b.Size),
+			Detail:   fmt.Sprintf("%s had %d bytes and now has %d.", Readable(a.Name), a.Size, b.Size),
 			Effect:   "A program with a copy of the variable reserves only the old size.",
 			Fix:      "Keep the size, and export the new one under another name.",
 		}
@@ -363,7 +363,7 @@ func (c *comparison) data() {
 			if b.Align == 0 || was >= is || c.old.Unaligned || c.new.Unaligned {
 				continue
 			}
-			x.Detail = fmt.Sprintf("%s was aligned to %s and is aligned to %d now.",
+			x.Detail = fmt.Sprintf("%s was aligned to %s and is now aligned to %d.",
 				Readable(a.Name), counted(int(was), "byte"), is)
 			x.Effect = "A program with a copy of the variable aligns it as before. Instructions of the " +
 				"library that need the new alignment terminate it with SIGSEGV."

@@ -104,7 +104,7 @@ func (t *typeComparison) symbol(i int, a, b *Symbol) {
 			out = append(out, "the calling convention changed")
 		}
 		out = append(out, t.signature(p, x, y, use{by: library})...)
-		change.Effect = "A program passes or expects the wrong values."
+		change.Effect = "Existing programs pass or expect the wrong values."
 		change.Fix = "Keep the function as it was, and export the new one under another name " +
 			"or version."
 	} else {
@@ -137,7 +137,7 @@ func (t *typeComparison) ref(p *pair, a, b TypeID, u use) string {
 		return "is nested deeper than compat follows"
 	}
 	was := func() string {
-		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
+		return fmt.Sprintf("was %s and is now %s", t.old.spell(a), t.new.spell(b))
 	}
 	switch {
 	case x.composite() && y.composite():
@@ -241,7 +241,7 @@ func (t *typeComparison) composites(p *pair, a, b TypeID, u use) string {
 	x, y := &t.old.Types[a], &t.new.Types[b]
 	renamed := x.Name != y.Name && x.Name != "" && y.Name != "" && plain(x.Name) != plain(y.Name)
 	was := func() string {
-		return fmt.Sprintf("was %s and is %s now", t.old.spell(a), t.new.spell(b))
+		return fmt.Sprintf("was %s and is now %s", t.old.spell(a), t.new.spell(b))
 	}
 	if otherStandard(x.Name, y.Name) || strings.HasPrefix(x.Name, "std::") &&
 		otherArguments(plain(x.Name), plain(y.Name), t.old.Class, maxNested) {

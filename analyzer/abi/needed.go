@@ -32,12 +32,12 @@ func (c *comparison) libraries() {
 			x.Severity, x.Symbol = Error, lost[0]
 			x.Detail = fmt.Sprintf("The library no longer needs %s (DT_NEEDED), but still uses %s of it.",
 				n, listed(readable(lost), maxListed))
-			x.Effect = fmt.Sprintf("A program that does not link %s itself ends with an undefined "+
+			x.Effect = fmt.Sprintf("A program that does not link %s itself fails with an undefined "+
 				"symbol.", n)
 			if system != "" {
 				x.Severity = Warning
 				x.Effect = fmt.Sprintf("On %s and older systems, a program that does not link %s itself "+
-					"ends with an undefined symbol.", system, n)
+					"fails with an undefined symbol.", system, n)
 			}
 			x.Fix = fmt.Sprintf("Link the library with %s again.", n)
 		}
@@ -63,7 +63,7 @@ func (c *comparison) fromLibc(s *Symbol) (x Change, ok bool) {
 		case i == 0:
 			x = Change{
 				Rule: RuleMoved, Severity: Note, Symbol: s.ID(), Old: place(s.File, s.Line),
-				Detail: Readable(s.Name) + " is gone. Programs find that of the C library.",
+				Detail: Readable(s.Name) + " is gone. Programs use the one in the C library instead.",
 			}
 			c.blind.moved.add(Readable(s.Name))
 		case !has:
@@ -152,14 +152,14 @@ func (c *comparison) undefined() {
 	}
 	newest := c.systems()[0]
 	rest := c.closure(newest, c.new.withLibc())
-	effect := "A program that does not bring it ends with an undefined symbol."
+	effect := "A program that does not define it fails with an undefined symbol."
 	if program := c.old.program; program != nil {
 		all := append(c.new.withLibc(), program.Needed...)
 		old := func(n string) bool { return n == c.old.SONAME }
 		with := *c.closure(newest, slices.DeleteFunc(all, old))
 		with.objects = append(slices.Clone(with.objects), program)
 		rest = &with
-		effect = "The program ends with an undefined symbol."
+		effect = "The program fails with an undefined symbol."
 	}
 	added = slices.DeleteFunc(added, func(name string) bool { return rest.has(name, "") })
 	switch {

@@ -97,7 +97,7 @@ func parsePosition(text string) (bitPosition, string) {
 	}
 	m := offsetFunction.FindStringSubmatch(text)
 	if m == nil {
-		return nil, "has a position that is no number of bits, end or function: " + text
+		return nil, "has a position that is not a number of bits, end or a function: " + text
 	}
 	after, last, match := false, false, func(name string) bool { return name == m[2] }
 	switch m[1] {

@@ -150,7 +150,7 @@ func (c *comparison) tables() {
 		case "_ZTT":
 			if a.Size != b.Size {
 				rule, detail = RuleLayout, fmt.Sprintf(
-					"Its virtual base classes changed (the VTT had %d bytes and has %d now).",
+					"Its virtual base classes changed (the VTT had %d bytes and now has %d).",
 					a.Size,
 					b.Size,
 				)
@@ -180,8 +180,8 @@ func (c *comparison) tables() {
 			continue
 		}
 		c.add(Change{Rule: d.rule, Severity: Error, Type: d.class, Detail: d.detail,
-			Effect: "A program calls the wrong virtual function, or its derived classes have " +
-				"virtual tables with the old layout.",
+			Effect: "Existing programs call the wrong virtual function, or their derived classes " +
+				"have virtual tables with the old layout.",
 			Fix: keepVirtuals}, d.i)
 	}
 }
@@ -248,7 +248,7 @@ func vtableDifference(a, b *Table) string {
 			continue
 		}
 		return fmt.Sprintf(
-			"Slot %d of its virtual table was %s and is %s now.",
+			"Slot %d of its virtual table was %s and is now %s.",
 			k-2,
 			Readable(firstName(was)),
 			Readable(firstName(is)),
@@ -256,7 +256,7 @@ func vtableDifference(a, b *Table) string {
 	}
 	if a.Size != b.Size {
 		return fmt.Sprintf(
-			"Its virtual table had %d bytes and has %d now: virtual functions were %s.",
+			"Its virtual table had %d bytes and now has %d: virtual functions were %s.",
 			a.Size,
 			b.Size,
 			map[bool]string{true: "added", false: "removed"}[b.Size > a.Size],

@@ -106,7 +106,7 @@ var classes = []class{
 		"output", CauseBuild},
 	{
 		"copy-relocation",
-		"the program has its own copy of a variable or function of a library, which does not fit",
+		"the program's own copy of a library's variable or function does not match the library",
 		CauseUnknown,
 	},
 	{"load-refused", "the system does not allow the file to be loaded", CauseEnvironment},

@@ -227,14 +227,14 @@ var windowsErrors = map[string]string{
 
 // systemTexts replace the text of the class in messages.
 var systemTexts = map[string]string{
-	"macos-damaged":               "the file is damaged, or is no Mach-O file",
+	"macos-damaged":               "the file is damaged, or is not a Mach-O file",
 	"macos-code-signature":        "its code signature is missing or does not match the file",
 	"windows-procedure-not-found": "a DLL that it needs does not export a function that it imports",
 	"windows-dll-init-failed":     "the initialization of a DLL that it needs failed",
 	"windows-cannot-run": "a DLL that it needs is for another architecture or another version of " +
 		"Windows, or is damaged",
 	"windows-other-python": "it was built for another version of Python",
-	noDistribution: "pip found no file of a version that is allowed, for this Python, architecture " +
+	noDistribution: "pip found no file of an allowed version for this Python, architecture " +
 		"and C library",
 	"uv-no-wheel": "no wheel is for this Python, architecture and C library",
 	"python-extension-missing": "Python found no file of this extension module for its own version, " +
@@ -310,9 +310,8 @@ func systemFixes(d *Diagnosis) []fix.Fix {
 		}
 	case "macos-damaged":
 		return []fix.Fix{
-			newFix(fix.KindEnvironment, "Download or install "+object+" again: the file is damaged or "+
-				"incomplete, or no "+
-				"binary of macOS", ""),
+			newFix(fix.KindEnvironment, "Download or install "+object+" again: the file is damaged, "+
+				"incomplete or not a macOS binary", ""),
 			newFix(fix.KindRebuild, "Build it again, and check it after the last tool that changed it "+
 				"(lipo, strip)", ""),
 		}

@@ -24,7 +24,8 @@ func definitionFixes(d *Diagnosis) []fix.Fix {
 			"functions inline or static", ""),
 		newFix(fix.KindLinkFlag, "If it is one file or library that is linked twice, remove one of "+
 			"them", ""),
-		newFix(fix.KindLinkFlag, "For C before GCC 10, several definitions without a value were one",
+		newFix(fix.KindLinkFlag, "C compilers before GCC 10 merged several definitions without a "+
+			"value; this flag does so again",
 			`CFLAGS="-fcommon"`),
 	}
 }

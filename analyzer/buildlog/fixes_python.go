@@ -41,7 +41,7 @@ func pythonFixes(d *Diagnosis) []fix.Fix {
 			newFix(fix.KindPin, "Use a version of "+cmp.Or(projectOf(d.Object), "the package")+
 				" that has wheels for this Python and platform", ""),
 			newFix(fix.KindEnvironment, "If a lock file was made for another system, name this one in "+
-				"tool.uv.required-environments and lock again", "uv lock"),
+				"tool.uv.required-environments and update the lock file", "uv lock"),
 		}
 	case "python-extension-missing":
 		return []fix.Fix{
@@ -287,8 +287,8 @@ func operatorFixes(namespace string) []fix.Fix {
 				"pip chooses them",
 			command,
 		),
-		newFix(fix.KindEnvironment, "Take both from one index: a build for CPU and one for CUDA do not "+
-			"fit", ""),
+		newFix(fix.KindEnvironment, "Take both from one index: a CPU build and a CUDA build do not "+
+			"work together", ""),
 		newFix(fix.KindRebuild, "Rebuild "+name+" against the installed torch", ""),
 	}
 }

@@ -327,7 +327,7 @@ func packageFixes(d *Diagnosis) []fix.Fix {
 		return []fix.Fix{
 			newFix(fix.KindDependency, base(d.Library)+" is for another system: list it in "+
 				"optionalDependencies, which "+
-				"npm skips where they do not fit", "npm install --save-optional "+packageName(d.Library)),
+				"npm skips on other systems", "npm install --save-optional "+packageName(d.Library)),
 		}
 	case strings.HasSuffix(d.Library, ".node"):
 		return []fix.Fix{

@@ -126,7 +126,7 @@ func (l *Linker) interpreter(of *object) *Interpreter {
 		out.Error = "it cannot be read"
 	case o.head == nil || o.head.Machine != of.head.Machine || o.head.Class != of.head.Class ||
 		o.head.Big != of.head.Big:
-		out.Error = "it is no ELF file for the machine of the program"
+		out.Error = "it is not an ELF file for the machine of the program"
 	}
 	return out
 }
@@ -165,7 +165,7 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 	case l.exists(gnu):
 		g := l.loader(arch)
 		if g.object == nil {
-			return nil, fmt.Errorf("%s, the loader for %s, can't be read", gnu, arch)
+			return nil, fmt.Errorf("%s, the loader for %s, cannot be read", gnu, arch)
 		}
 		g.kind = g.object.head
 		t.ofGlibc(g)
@@ -174,7 +174,7 @@ func (l *Linker) Platform(name, arch string) (*platform.Platform, error) {
 		libc, version = "musl", muslVersion
 		o, err := l.store.open(own)
 		if err != nil || o.m == nil {
-			return nil, fmt.Errorf("%s, the loader for %s, can't be read", own, arch)
+			return nil, fmt.Errorf("%s, the loader for %s, cannot be read", own, arch)
 		}
 		u := &musl{
 			arch: muslArch(arch),

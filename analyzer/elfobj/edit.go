@@ -116,9 +116,9 @@ func newEditor(data []byte) (*editor, error) {
 	case head.Class == 0:
 		return nil, refuse("its class is unknown")
 	case elf.Machine(head.Machine) == elf.EM_MIPS:
-		return nil, refuse("the loader of MIPS reads addresses in the dynamic section")
+		return nil, refuse("the MIPS loader reads addresses in the dynamic section")
 	case kind != elf.ET_DYN && kind != elf.ET_EXEC:
-		return nil, refuse("it is no shared library or program")
+		return nil, refuse("it is not a shared library or program")
 	case head.PhEntSize != phEntSize(head.Class) || head.PhNum == 0 || head.PhNum == 0xffff:
 		return nil, refuse("its program headers are damaged")
 	}
@@ -563,7 +563,7 @@ func (x *editor) free() (offset, address uint64, _ error) {
 	base := first.Addr - first.Offset
 	offset = max(roundUp(size, page), end-base)
 	if base%page != 0 || first.Addr < first.Offset || offset-size > maxGrowth {
-		return 0, 0, refuse("there is no place for the headers of a program")
+		return 0, 0, refuse("there is no space for the headers of a program")
 	}
 	return offset, offset + base, nil
 }

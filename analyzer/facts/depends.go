@@ -265,7 +265,7 @@ func (a *Artifact) Recommended(soname string) (name, place string) {
 			return a.recommends[i], recommends
 		}
 		if i := slices.IndexFunc(a.alternatives, has); i >= 0 {
-			return a.alternatives[i], "Depends after another package, from which it is separated by |"
+			return a.alternatives[i], "Depends only as an alternative, after |"
 		}
 	}
 	return "", ""

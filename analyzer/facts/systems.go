@@ -12,7 +12,7 @@ import (
 // foreign maps the first bytes of binaries of other systems, and of attributes of files, to the
 // reason why they are skipped.
 var foreign = map[string]string{
-	"\x00\x05\x16\x07": "attributes of a file of macOS (AppleDouble), not checked", // ._NAME
+	"\x00\x05\x16\x07": "attributes of a macOS file (AppleDouble), not checked", // ._NAME
 	"\x00asm":          "WebAssembly, not checked",
 	"\xbe\xba\xfe\xca": "Mach-O, not checked",
 	"\x01\xf7\x00":     "XCOFF of AIX, not checked",

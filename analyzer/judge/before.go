@@ -160,7 +160,7 @@ func (p *Pass) beforeIn(runs []startup.Run, l *dynlink.Library) Before {
 		return Before{Loaded: true, ForOthers: forOthers == len(runs)}
 	}
 	if loaded > 0 && out.Undecided == "" {
-		out.Undecided = "only some of the sources that import the module load it before"
+		out.Undecided = "only some of the Python files that import the module load it first"
 	}
 	return out
 }

@@ -161,7 +161,7 @@ func (s *Session) replacements(r *result.Report) {
 		was := s.judge.conda.version(x.Name)
 		if v, err := pkgmeta.ParseVersion(was); err == nil && v.String() != x.Version {
 			r.AddNote(fmt.Sprintf("checked with %s==%s, which pip would install instead of the installed "+
-				"%s %s: a requirement excludes that", x.Name, x.Version, x.Name, was))
+				"%s %s, because a requirement excludes that version", x.Name, x.Version, x.Name, was))
 		}
 	}
 }

@@ -218,7 +218,7 @@ func macOSTargets(
 			}):
 				skip("%s", o.ofOthers("Mach-O", "macOS", of, "macos14"))
 			case !named[t.Arch]:
-				skip("its Mach-O files for %s, because no version of macOS was named for it; name one, "+
+				skip("its Mach-O files for %s, because no macOS version was named for it; name one, "+
 					"such as macos14, or no platform", t.Arch)
 			}
 		}

@@ -111,11 +111,11 @@ func Promise(p *platform.Platform) string {
 	case platform.IOS:
 		on = "iOS " + p.LibcVersion
 	case platform.Emscripten:
-		return "It is not an error because that platform was not named, but by its tag the wheel is " +
-			"installed in Pyodide " + p.Pyodide().Release
+		return "It is a warning because that platform was not requested; because of its tag, the " +
+			"wheel is installed in Pyodide " + p.Pyodide().Release
 	}
-	return "It is not an error because that platform was not named, but by its tag pip installs " +
-		"the wheel on " + on + " and later"
+	return "It is a warning because that platform was not requested; because of its tag, pip " +
+		"installs the wheel on " + on + " and later"
 }
 
 // suitability is how a platform tag suits a platform; larger is better.

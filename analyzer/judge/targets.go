@@ -172,7 +172,7 @@ func NotJudged(f *facts.Artifact, o Platforms) string {
 // others. archs are those of the files, and example is a platform of their system.
 func (o *Platforms) ofOthers(files, system string, archs []string, example string) string {
 	slices.Sort(archs)
-	why := "the root is a system of Linux"
+	why := "the root is a Linux system"
 	switch len(o.Instead) {
 	case 0:
 	case 1:

@@ -62,7 +62,7 @@ func TestNoVersionOfMacOSForAnArchitecture(t *testing.T) {
 		want  []string
 	}{
 		{"macosx_13_0_arm64", []string{
-			"its Mach-O files for x86_64, because no version of macOS was named for it; name one, such as " +
+			"its Mach-O files for x86_64, because no macOS version was named for it; name one, such as " +
 				"macos14, or no platform",
 		}},
 		{"macos13", nil},

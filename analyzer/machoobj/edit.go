@@ -34,7 +34,7 @@ func refuse(format string, args ...any) error {
 // some room there. The function returns ErrEdit if they do not, and for damaged files.
 func (e Edit) Apply(data []byte) ([]byte, error) {
 	if !Is(data) {
-		return nil, refuse("it is no Mach-O file")
+		return nil, refuse("it is not a Mach-O file")
 	}
 	magic := binary.BigEndian.Uint32(data)
 	if magic != magicFat && magic != magicFat64 {

@@ -166,7 +166,7 @@ func (i *image) stale(d directory, end uint64) (string, error) {
 		}
 		digest = sum.Sum(digest[:0])
 		if !bytes.Equal(digest[:d.hashSize], d.hashes[n*uint64(d.hashSize):][:d.hashSize]) {
-			return fmt.Sprintf("the bytes from %d on were changed after it was made", start), nil
+			return fmt.Sprintf("the bytes from %d on were changed after signing", start), nil
 		}
 	}
 	return "", nil

@@ -58,7 +58,7 @@ func ParseCondaSpec(text string) (CondaSpec, error) {
 		}
 	}
 	if len(fields) > 2 || strings.ContainsAny(text, "[]()^$@:;'\"") {
-		return s, fmt.Errorf("%q has a form that is not known", text)
+		return s, fmt.Errorf("%q has an unknown form", text)
 	}
 	if len(fields) == 2 {
 		s.Build = fields[1]

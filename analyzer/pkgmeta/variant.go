@@ -100,7 +100,7 @@ func ParseVariant(data []byte) (*Variant, error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	if err := d.Decode(&file); err != nil {
-		return nil, fmt.Errorf("it is not valid JSON of a variant: %w", err)
+		return nil, fmt.Errorf("it cannot be decoded: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it is not valid JSON: something follows its end")

@@ -48,7 +48,7 @@ func ParseVersion(s string) (Version, error) {
 	}
 	m := segments(strings.ToLower(strings.Trim(s, " \t\n\v\f\r")))
 	if m == nil {
-		return Version{}, fmt.Errorf("version %s: not a version by PEP 440", quote(s))
+		return Version{}, fmt.Errorf("version %s: not a PEP 440 version", quote(s))
 	}
 	v := Version{post: -1, dev: -1}
 	var bad bool

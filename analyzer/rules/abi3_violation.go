@@ -171,7 +171,8 @@ func outsideStableABI(object, name, tag string) string {
 
 func joinedStableABI(object, name, tag string, added, minor int) string {
 	return fmt.Sprintf(
-		"%s imports %s, which joined the stable ABI in Python %s. The wheel's tag %s includes Python %s",
+		"%s imports %s, which is in the stable ABI only since Python %s. The wheel's tag %s includes "+
+			"Python %s",
 		object,
 		name,
 		abi3.Version(added),

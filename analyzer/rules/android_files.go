@@ -97,7 +97,7 @@ func checkMinimumAPI(p *analyzer.Pass) {
 		}
 		level := p.Android.Level
 		if o.Local&threadLocal != 0 && level < firstELFTLS {
-			reportLinkerTooOld(p, o, "thread-local variables of ELF", firstELFTLS)
+			reportLinkerTooOld(p, o, "ELF thread-local variables", firstELFTLS)
 		}
 		if o.RelR && level < firstRELR {
 			reportLinkerTooOld(p, o, "packed relative relocations (DT_RELR)", firstRELR)
@@ -117,7 +117,7 @@ func checkMinimumAPI(p *analyzer.Pass) {
 
 // reportLinkerTooOld reports a file that needs a feature which the linker has since an API level.
 func reportLinkerTooOld(p *analyzer.Pass, o *analyzer.AndroidObject, what string, since int) {
-	text := fmt.Sprintf("%s has %s, which the linker of Android reads from %s on, but %s %s", o.Path,
+	text := fmt.Sprintf("%s has %s, which Android's linker supports since %s, but %s %s", o.Path,
 		what, androidName(since), claims(p), androidName(p.Android.Level))
 	p.Report(analyzer.Finding{
 		Severity: analyzer.Error, Object: o.Path, Version: strconv.Itoa(since), Chain: []string{o.Path},

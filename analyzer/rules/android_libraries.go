@@ -117,13 +117,14 @@ func checkReachableAndroid(p *analyzer.Pass) {
 		case m.user.RunPath == "" && m.user.RPath != "":
 			why = "Android ignores DT_RPATH"
 		case path.Base(at) != m.Name:
-			why = fmt.Sprintf("the file is called %s, which is not its SONAME", path.Base(at))
+			why = fmt.Sprintf("only under the file name %s, and Android finds a library by its SONAME",
+				path.Base(at))
 		}
 		f.Message = fmt.Sprintf("%s needs %s, which the wheel has in %s, but %s", m.user.Path, m.Name,
 			path.Dir(at), why)
 		if p.Facts.MayPreload(m.user.Path, m.Name, at) {
 			f.Severity = analyzer.Warning
-			f.Message += ". The Python sources may load it before"
+			f.Message += ". The Python code of the wheel may load it first"
 		}
 		if p.Android.Level < firstRunPath {
 			p.Report(f, retagAndroid(p, firstRunPath)...)

@@ -38,10 +38,11 @@ func undefinedAndroid(
 ) []fix.Candidate {
 	if abi3.Names(b.Symbol) && len(cpython.Releases(b.Symbol)) > 0 {
 		if !o.Load.LinksPython() {
-			f.Message = fmt.Sprintf("%s imports %s and is not linked with the library of Python. "+
-				"Symbols of libraries that were loaded before are not visible on Android", o.Path, b.Symbol)
+			f.Message = fmt.Sprintf("%s imports %s but is not linked with libpython. "+
+				"On Android, a library sees only symbols of the libraries that it is linked with",
+				o.Path, b.Symbol)
 			return []fix.Candidate{{Fix: fix.Fix{
-				Kind: fix.KindLinkFlag, Title: fix.Titled("Link the module with the library of Python"),
+				Kind: fix.KindLinkFlag, Title: fix.Titled("Link the module with libpython"),
 				Command: "-lpython" + quoted(strings.Join(androidPythons(p)[:1], "")),
 			}}}
 		}

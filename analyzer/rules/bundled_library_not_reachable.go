@@ -94,7 +94,7 @@ if they are in its folder.
 Not detected: on Windows folders that a package computes in another way than from its own path.`,
 	Cause: cause.Rule{
 		Kind: cause.Unreachable, Loader: cause.ReportsLibrary,
-		Warns: "it works where something has loaded the library before",
+		Warns: "it works where something else has already loaded the library",
 	},
 	Explains:   []string{"macos-library-not-loaded", "windows-dll-not-found"},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH", "auditwheel: repair"},
@@ -133,14 +133,14 @@ func checkReachable(p *analyzer.Pass) {
 			x.program != nil && !onPath(x.program)):
 		case ofDebian(p):
 			f.Severity = analyzer.Error
-			first = ", and nothing in the package loads it before"
+			first = ", and nothing in the package loads it first"
 		case x.program != nil && onPath(x.program) && !p.Facts.SetsUp,
 			len(modules) > 0 && !mayBeLoaded(p, x.by, l, modules):
 			f.Severity = analyzer.Error
-			first = ", and nothing in the " + packageWord(p) + " loads it before"
+			first = ", and nothing in the " + packageWord(p) + " loads it first"
 		case len(modules) == 0 && openedWithout(p, x.by, l):
 			f.Severity = analyzer.Error
-			first = ", and the sources load it only later or not at all"
+			first = ", and the Python code loads it only later or not at all"
 		case x.program == nil && len(modules) == 0 && !x.linked(p):
 			if p.Facts.Conda() && x.found(p) {
 				continue // the host of a plug-in loads it
@@ -151,7 +151,7 @@ func checkReachable(p *analyzer.Pass) {
 		}
 		why := x.paths(p)
 		if !hasName(p, x.by, l) {
-			why = "the loader searches a file with the name " + name
+			why = "the loader searches for a file named " + name
 			if !leads(x.by, l) {
 				why += ", and " + x.paths(p)
 			}

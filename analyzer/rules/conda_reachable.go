@@ -46,12 +46,13 @@ func reportCondaUnreachable(p *analyzer.Pass, v *analyzer.View, l *dynlink.Libra
 		f.Message += ". This file is one of several variants, and only one is loaded"
 	case p.Facts.SetsUp, v.Extension() && mayBeLoaded(p, v, l, []*analyzer.View{v}):
 		f.Severity = analyzer.Warning
-		f.Message += ". Whether something loads it before is not decided"
+		f.Message += ". compat could not determine whether something loads it first"
 	case !v.Program() && !v.Extension() && !linked && !v.Linked():
 		f.Severity = analyzer.Warning
-		f.Message += ". It works only where the program that loads it has loaded the library"
+		f.Message += ". It works only where the program that loads it has already loaded " +
+			"the library"
 	default:
-		f.Message += ", and nothing in the package loads it before"
+		f.Message += ", and nothing in the package loads it first"
 	}
 	var fixes []fix.Candidate
 	if to := runPath(p, v, path.Dir(l.Path)); to != "" {

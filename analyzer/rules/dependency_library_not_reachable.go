@@ -59,7 +59,7 @@ they are in the folder of another package (PyQt5/QtChart.abi3.so), which Python 
 what runs before the package is imported, such as an earlier import of another package.`,
 	Cause: cause.Rule{
 		Kind: cause.UnreachableDependency, Loader: cause.ReportsLibrary,
-		Warns: "it works where something has loaded the library before",
+		Warns: "it works where something else has already loaded the library",
 	},
 	References: []string{"glibc: elf/dl-load.c", "gABI, DT_RUNPATH"},
 	Check:      checkDependencyReachable,
@@ -155,7 +155,7 @@ func reportUnreachable(
 	}
 	why := "no search path leads to it"
 	if leadsTo(by, path.Dir(l.Path)) {
-		why = "the loader searches a file with that name"
+		why = "the loader searches for a file with that name"
 	}
 	f.Message = fmt.Sprintf("%s needs %s of %s (%s), but %s", subject, name, holder, l.Path, why)
 	f.Headline = f.Message
@@ -164,22 +164,24 @@ func reportUnreachable(
 		if f.Severity = analyzer.Warning; before.Unread {
 			f.Severity = analyzer.Note
 		}
-		f.Message += ". Whether something loads it before is not decided: " + before.Undecided
+		f.Message += ". compat could not determine whether something loads it first: " +
+			before.Undecided
 		f.Unreached = true
 	case ofPreloader(p, l):
-		f.Severity, f.Why = analyzer.Warning, "it works where "+preloader+" was imported before"
-		f.Message += ". It works only where " + preloader + " was imported before"
+		f.Severity, f.Why = analyzer.Warning, "it works where "+preloader+" was imported first"
+		f.Message += ". It works only where " + preloader + " was imported first"
 	case v.Alternative:
 		f.Severity = analyzer.Warning
 		f.Why = "the file is one of several variants, and only one is loaded"
 		f.Message += ". This file is one of several variants, and only one is loaded"
 	case before.Loaded && !v.Program(): // by the import of the package that the object is in
 		f.Severity, f.Unreached = analyzer.Note, true
-		f.Message += ". Its package loads it, and whether that is before " + path.Base(v.Path) +
-			" is loaded is not decided"
+		f.Message += ". Its package loads it, but compat could not determine whether that happens " +
+			"before " + path.Base(v.Path) + " is loaded"
 	case !imported(v) && !before.Opened:
 		f.Severity = analyzer.Warning
-		f.Message += ". It works only where the program that loads it has loaded the library"
+		f.Message += ". It works only where the program that loads it has already loaded " +
+			"the library"
 	default:
 		done := "imported"
 		if before.Opened {

@@ -28,8 +28,8 @@ func checkDependencyReachableMacOS(p *analyzer.Pass) {
 			Object:   by.Name,
 			Library:  m.Needed.Path,
 			Chain:    imageChain(m.Chain, at),
-			Message: fmt.Sprintf("%s%s needs %s of %s (%s), but %s. It works only where the library is "+
-				"loaded before, for example by an import of %s", by.Name, inSlice(p, by.Name),
+			Message: fmt.Sprintf("%s%s needs %s of %s (%s), but %s. It works only where the library was "+
+				"loaded first, for example by an import of %s", by.Name, inSlice(p, by.Name),
 				m.Needed.Path, holder.ID(), at, whyNotFound(m), holder.Name),
 		}
 		var fixes []fix.Candidate

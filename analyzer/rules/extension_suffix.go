@@ -349,7 +349,7 @@ func reportNoPython(p *analyzer.Pass) bool {
 	t := tags[0]
 	f := analyzer.Finding{Message: fmt.Sprintf(
 		"No Python has the interpreter tag %s, so pip does not install the wheel %s. "+
-			"The ABI tag says what the build of a Python is",
+			"That a Python is free-threaded belongs in the ABI tag",
 		t.Python,
 		t,
 	)}
@@ -373,7 +373,7 @@ func reportNotCalled(p *analyzer.Pass, m module, hooks []string) {
 		}
 		init := "PyInit_" + path.Base(m.stem)
 		f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
-		f.Message = fmt.Sprintf("%s exports %s, which Python calls since 3.15, and not %s. %s, "+
+		f.Message = fmt.Sprintf("%s exports %s, which only Python 3.15 and later call, but not %s. %s, "+
 			"which the wheel's tag %s is for, does not import it: dynamic module does not define module "+
 			"export function (%s)", m.path, hooks[0], init, r, t, init)
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
@@ -392,9 +392,9 @@ func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 	name, _, _ := strings.Cut(path.Base(file.path), ".")
 	f := analyzer.Finding{Object: file.path, Chain: []string{file.path}}
 	h, _ := cpython.ParseHook(file.hooks[0])
-	f.Message = fmt.Sprintf("%s has the init function %s, and not that of its file name. The "+
-		"import fails: dynamic module does not define module export function (PyInit_%s)",
-		file.path, file.hooks[0], name)
+	f.Message = fmt.Sprintf("%s has the init function %s, but its file name requires "+
+		"PyInit_%[3]s. The import fails: dynamic module does not define module export function "+
+		"(PyInit_%[3]s)", file.path, file.hooks[0], name)
 	if l := p.Facts.Loads; !all || l == nil || l.May(file.path) {
 		f.Severity = analyzer.Warning
 		f.Message += ", unless the package loads the file under the other name"
@@ -404,8 +404,8 @@ func reportMisnamed(p *analyzer.Pass, file moduleFile, all bool) {
 	}
 	p.Report(f, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: fix.Titled("Name the file %s, or the module %s in its source (PyInit_%s, "+
-			"PYBIND11_MODULE, the file name of Cython)",
+		Title: fix.Titled("Rename the file to %s, or the module in its source to %s "+
+			"(PyInit_%s, PYBIND11_MODULE, the file name of Cython)",
 			h.Module+strings.TrimPrefix(path.Base(file.path), name), name, name),
 	}})
 }
@@ -508,8 +508,8 @@ func checkOtherPythons(p *analyzer.Pass, copies []module, stable bool) {
 		return
 	}
 	f := analyzer.Finding{Object: m.path, Chain: []string{m.path}}
-	f.Message = fmt.Sprintf("%s is imported only by %s, but by the tag %s pip installs the wheel for "+
-		"others too, such as CPython %s", m.path, m.interpreters, by, other)
+	f.Message = fmt.Sprintf("%s is imported only by %s, but because of the tag %s pip installs the "+
+		"wheel for others too, such as CPython %s", m.path, m.interpreters, by, other)
 	if l := p.Facts.Loads; !p.Facts.Imports(m.path) && (stable || l == nil || l.HandlesImportError()) {
 		f.Severity = analyzer.Warning
 		f.Message += ". There, the package works only if it does without the module"
@@ -574,7 +574,7 @@ func checkStableCopies(p *analyzer.Pass, copies []module, stable bool) {
 			!slices.ContainsFunc(copies, func(m module) bool { return m.imports(t, p.Platform.Libc) }):
 			f.Severity = analyzer.Error
 			f.Message = fmt.Sprintf(
-				"%s is not imported by %s, for which pip installs the wheel by its tag %s",
+				"%s cannot be imported by %s, but pip installs the wheel there because of its tag %s",
 				m.path,
 				oldest,
 				t,
@@ -641,6 +641,6 @@ func stableABI(p *analyzer.Pass) fix.Fix {
 		out.Title = out.Title.Append(": enable the feature abi3 of pyo3")
 		return out
 	}
-	out.Cost = []string{"a module of pybind11 cannot be built so"}
+	out.Cost = []string{"not possible for a module that uses pybind11"}
 	return out
 }

@@ -62,16 +62,16 @@ func checkFunctionTypes(p *analyzer.Pass) {
 				fixes = []fix.Candidate{relink(fix.Titled("Build it without -pthread"))}
 			case b.AtCall:
 				f.Library, f.Chain = b.File.Path, append(f.Chain, b.File.Path)
-				f.Message = fmt.Sprintf("%s imports %s as %s, and in %s it is %s. A call is converted by "+
-					"JavaScript", o.Path, b.Name, typeText(b.Type), b.File.Path, has)
+				f.Message = fmt.Sprintf("%s imports %s as %s, but in %s it is %s. JavaScript converts the "+
+					"values of each call", o.Path, b.Name, typeText(b.Type), b.File.Path, has)
 				if convertible(b.Type, b.Has) {
 					f.Severity = analyzer.Warning
 				} else {
-					f.Message += ", and fails: a number of 64 bits is no other number"
+					f.Message += ", which fails for a 64-bit integer"
 				}
 				fixes = []fix.Candidate{relink(fix.Titled("Build the files of the wheel together"))}
 			default:
-				f.Headline = fmt.Sprintf("%s imports %s as %s, and in %s it is %s", o.Path, b.Name,
+				f.Headline = fmt.Sprintf("%s imports %s as %s, but in %s it is %s", o.Path, b.Name,
 					typeText(b.Type), pyodideName(p), has)
 				f.Reason = "imports " + b.Name + " with another type than in " + pyodideName(p)
 				f.Message = f.Headline + ". The load fails: imported function does not match the expected type"

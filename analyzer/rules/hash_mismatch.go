@@ -39,10 +39,10 @@ index is not read for them. compat check FILE compares hashes for systems with g
 	Cause: cause.Rule{
 		Subject: notFor, Kind: &cause.Kind{
 			Task: func(*cause.Text) cause.Task {
-				return cause.Task{Actor: result.Installer, Do: "renew the hashes in the lock file"}
+				return cause.Task{Actor: result.Installer, Do: "update the hashes in the lock file"}
 			},
 			Advice: func(_ *cause.Text, where string) string {
-				return "Renew the hashes of " + where + ", if you know why they differ."
+				return "Update the hashes of " + where + ", if you know why they differ."
 			},
 			NotShipped: true,
 		},

@@ -43,7 +43,7 @@ func checkArchitectureIOS(p *analyzer.Pass) {
 // slicesOf lists the platforms and architectures of a file's slices: "macOS on arm64".
 func slicesOf(o *analyzer.IOSObject) (out []string) {
 	names := map[machoobj.Platform]string{
-		machoobj.MacOS: "macOS", machoobj.IOS: "iOS", machoobj.IOSSimulator: "the simulator of iOS",
+		machoobj.MacOS: "macOS", machoobj.IOS: "iOS", machoobj.IOSSimulator: "the iOS simulator",
 		"": "an unknown platform",
 	}
 	for _, s := range o.Slices {
@@ -130,7 +130,7 @@ func checkLibraryNotFoundIOS(p *analyzer.Pass) {
 		case ownIOS(p, n.Path) != "":
 			return // bundled-library-not-reachable reports it
 		case macos.System(n.Path) && strings.Contains(n.Path, ".framework/Versions/"):
-			f.Message = fmt.Sprintf("%s needs %s, which is a path of macOS: frameworks of iOS have no "+
+			f.Message = fmt.Sprintf("%s needs %s, which is a macOS path: iOS frameworks have no "+
 				"versions", o.Path, n.Path)
 		case macos.System(n.Path):
 			return
@@ -162,7 +162,7 @@ func checkReachableIOS(p *analyzer.Pass) {
 		if path.Ext(o.Path) != ".dylib" || needed[o.Path] {
 			continue
 		}
-		text := o.Path + " is a dynamic library outside of a framework, which the App Store refuses"
+		text := o.Path + " is a dynamic library outside of a framework, which the App Store rejects"
 		p.Report(analyzer.Finding{
 			Object: o.Path, Chain: []string{o.Path}, Severity: analyzer.Warning, Headline: text,
 			Reason: "a dynamic library outside of a framework", Message: text,

@@ -307,7 +307,7 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 		add(analyzer.Error, "%s has another version of that library", f.LackedBy)
 	case lacks != "" && !variant && !plugIn:
 		f.LackedBy = lacks
-		add(analyzer.Error, "%s, which is given and which it depends on, does not contain it", lacks)
+		add(analyzer.Error, "%s, a dependency that was checked with it, does not contain it", lacks)
 	case s.lacks != nil && !variant:
 		f.LackedBy = s.lacks.ID().String()
 		add(analyzer.Error, "%s does not contain it", f.LackedBy)
@@ -329,8 +329,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case plugIn:
 		add(analyzer.Warning, "The object is in a folder of plug-ins, which load only if they are used")
 	case external != "":
-		add(analyzer.Warning, "The wheel declares the external requirement %s, which its users install",
-			external)
+		add(analyzer.Warning, "The wheel declares the external requirement %s, which users have to "+
+			"install", external)
 	case len(s.extras) > 0:
 		add(analyzer.Error, "Only the extra %s of the wheel requires a package that may have it: %s",
 			s.extras[0].extra, s.extras[0].Name)

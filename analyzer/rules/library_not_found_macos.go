@@ -59,9 +59,9 @@ func checkLibraryNotFoundMacOS(p *analyzer.Pass) {
 				Title:   fix.Titled("Link the module without the library of Python"),
 				Command: "-undefined dynamic_lookup"}})
 		case macos.Aborts(needed):
-			f.Message = where + ", and macOS 10.15 and later stop a process that loads it"
+			f.Message = where + ", and macOS 10.15 and later terminate a process that loads it"
 			fixes = append(fixes, delocate(p,
-				fix.Titled("Link with an OpenSSL of your own and bundle it")))
+				fix.Titled("Link with your own build of OpenSSL and bundle it")))
 		case since.After(p.MacOS.OS):
 			f.Message = fmt.Sprintf("%s, which is in macOS from %v on, not in %v", where,
 				since.Since, p.MacOS.OS)
@@ -181,7 +181,7 @@ func builtAt(m dyld.Missing) string {
 	case macPorts.MatchString(library):
 		return ". The build machine has it from MacPorts"
 	case strings.HasPrefix(library, "/"):
-		return ". The path is one of the build machine"
+		return ". The path exists only on the build machine"
 	case strings.HasPrefix(library, "@executable_path/"):
 		return ". @executable_path is the folder of python"
 	}

@@ -12,7 +12,7 @@ import (
 // recordedPath says what the loader does with a path in DT_NEEDED.
 func recordedPath(needed string) string {
 	if strings.HasPrefix(needed, "/") {
-		return "The loader opens only this path, which is one of the build machine"
+		return "The loader opens only this path, which exists only on the build machine"
 	}
 	return "The loader opens only this path, relative to the folder in which the program was started"
 }

@@ -112,8 +112,8 @@ func checkMinimumOS(p *analyzer.Pass) {
 				"read before macOS %v", i.Name, built, firstChained)
 			built = max(built, firstChained)
 			f.Severity, f.Version = analyzer.Error, built.String()
-			f.Message = fmt.Sprintf("%s%s has chained fixups, which dyld reads since macOS %v, but %s%s. "+
-				"Before, it does not load: load command 0x80000034 is unknown", i.Name, inSlice(p, i.Name),
+			f.Message = fmt.Sprintf("%s%s has chained fixups, which dyld supports since macOS %v, but "+
+				"%s%s. An older dyld fails: load command 0x80000034 is unknown", i.Name, inSlice(p, i.Name),
 				firstChained, claim, macOSName(p))
 		}
 		p.Report(f, append(retagMacOS(p, built), deploymentTarget(p, fix.Object(path.Base(i.Name))))...)

@@ -47,7 +47,7 @@ func reportPins(p *analyzer.EnvironmentPass, pins []analyzer.NoWheel) {
 		if w.Hash {
 			fixes = append(fixes, fix.Fix{
 				Kind: fix.KindEnvironment, Cost: []string{}, Command: w.Renew,
-				Title: fix.Titled("Renew the hashes of %s in %s", w.ID(), w.At.File),
+				Title: fix.Titled("Update the hashes of %s in %s", w.ID(), w.At.File),
 			})
 		}
 		if x, ok := otherPin(w, others); ok {

@@ -134,10 +134,10 @@ func checkMissingDLLs(p *analyzer.Pass) {
 			f.Severity, f.Why = analyzer.Warning, unused(m)
 			f.Message += ". No file in the wheel appears to load " + path.Base(m.root.Path)
 		case len(m.Elsewhere) > 0:
-			f.Severity, f.Why = analyzer.Warning, "it may be loaded before"
+			f.Severity, f.Why = analyzer.Warning, "it may already be loaded"
 			f.Message = fmt.Sprintf(
 				"%s needs %s, which the %s has in another folder. It loads only if that folder is "+
-					"searched or the DLL is loaded before", m.user.Path, m.Name, artifactNoun(p),
+					"searched or the DLL is already loaded", m.user.Path, m.Name, artifactNoun(p),
 			)
 			fixes = nil
 		}

@@ -31,11 +31,11 @@ func checkReachableDLLs(p *analyzer.Pass) {
 		if m.SystemOnly && by == nil {
 			f.Message = fmt.Sprintf(
 				"%s needs %s, which the wheel has in %s, but it is linked with DependentLoadFlags 0x%x: "+
-					"Windows searches its DLLs in System32 only", m.user.Path, m.Name, path.Dir(at.Path),
+					"Windows searches only System32 for its DLLs", m.user.Path, m.Name, path.Dir(at.Path),
 				m.user.LoadFlags,
 			)
 			p.Report(f, relink(fix.Titled(
-				"Link %s without /DEPENDENTLOADFLAG:0x800, or load the DLLs before with ctypes",
+				"Link %s without /DEPENDENTLOADFLAG:0x800, or load the DLLs first with ctypes",
 				path.Base(m.user.Path))))
 			continue
 		}

@@ -70,7 +70,7 @@ func checkReachablePyodide(p *analyzer.Pass) {
 			}
 			if p.Facts.MayPreload(o.Path, m.Name, at) {
 				f.Severity = analyzer.Warning
-				f.Message += ". The Python sources may load it before"
+				f.Message += ". The Python code of the wheel may load it first"
 			}
 			p.Report(f, fix.Candidate{Fix: fix.Fix{
 				Kind: fix.KindLinkFlag, Title: fix.Titled("Link with a run path that leads to the library"),

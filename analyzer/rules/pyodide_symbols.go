@@ -45,14 +45,14 @@ func undefinedPyodide(
 		return []fix.Candidate{relink(fix.Titled("Build it with Emscripten (target " +
 			"wasm32-unknown-emscripten)"))}
 	case p.Pyodide.ABI.JSExceptions && b.Kind == wasmobj.Tag:
-		f.Message = fmt.Sprintf("%s is built with exceptions of WebAssembly (it imports %s), which %s "+
+		f.Message = fmt.Sprintf("%s is built with WebAssembly exceptions (it imports %s), which %s "+
 			"does not have", o.Path, b.Name, pyodideName(p))
 		return append(forPyodide(p), fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild, Title: fix.Titled("Compile and link with -fexceptions"),
 			Command: "-fexceptions",
 		}})
 	case ofJSExceptions(b.Name):
-		f.Message = fmt.Sprintf("%s is built with exceptions in JavaScript (it imports %s), which %s "+
+		f.Message = fmt.Sprintf("%s is built with JavaScript exceptions (it imports %s), which %s "+
 			"does not have", o.Path, b.Name, pyodideName(p))
 		return append(forPyodide(p), fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild, Title: fix.Titled("Compile and link with -fwasm-exceptions"),
@@ -68,7 +68,7 @@ func undefinedPyodide(
 	}
 	if b.File != nil {
 		f.Library, f.Chain = b.File.Path, append(f.Chain, b.File.Path)
-		f.Message += ". " + b.File.Path + " has it, but is not loaded before"
+		f.Message += ". " + b.File.Path + " has it, but is not loaded first"
 		if !b.AtCall && !o.Load.Has(b.File) { // it has the address if it is imported first
 			f.Severity = analyzer.Warning
 		}

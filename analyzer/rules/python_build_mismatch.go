@@ -82,8 +82,8 @@ func checkPythonBuild(p *analyzer.Pass) {
 				"because its name has no suffix", v.Path, built, other, python)
 		default:
 			f.Severity = analyzer.Warning
-			f.Message = fmt.Sprintf("%s is for %s of %s. pip also installs the wheel for %s, "+
-				"because its tag has no ABI, and that imports the module", v.Path, built, release, other)
+			f.Message = fmt.Sprintf("%s is for %s of %s. Because the tag has no ABI, pip also "+
+				"installs the wheel for %s, where the import crashes", v.Path, built, release, other)
 		}
 		p.Report(f, fix.Candidate{Fix: fix.Fix{
 			Kind: fix.KindRebuild,

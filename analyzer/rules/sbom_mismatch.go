@@ -41,7 +41,7 @@ that are built from source.
 Not detected: what is linked statically, SBOMs in XML, wheels for macOS and Windows except for
 invalid files, versions of other libraries, and files over a limit (8 MiB, 10,000 components).`,
 	Cause: cause.Rule{
-		Kind:  cause.Build("write the SBOM again"),
+		Kind:  cause.Build("regenerate the SBOM"),
 		Warns: "it loads; only who reads the SBOM is affected",
 	},
 	References: []string{
@@ -74,7 +74,7 @@ func checkSBOM(p *analyzer.Pass) {
 			p.Report(analyzer.Finding{
 				Object:  s.Path,
 				Message: fmt.Sprintf("%s is not a valid SBOM: %s", s.Path, s.Error),
-			}, again("Write %s again", s.Path))
+			}, again("Regenerate %s", s.Path))
 		}
 		if s.Document != nil {
 			checkSubject(p, s)

@@ -240,8 +240,8 @@ func reportCopyOfGlibc(p *analyzer.Pass, f analyzer.Finding, library string) {
 		f.Object, analyzer.Versioned(f.Symbol, f.Version), f.Library, library)
 	x := fix.Fix{
 		Kind: fix.KindRebuild,
-		Title: fix.Titled("Repair the wheel that the build wrote without %s, because each system has "+
-			"its own", library),
+		Title: fix.Titled("Run auditwheel again on the wheel that the build wrote, and exclude %s: "+
+			"each system has its own", library),
 	}
 	if built := builtWheel(p); built != "" {
 		x.Command = "auditwheel repair --exclude " + shellword.Quote(library+".so*") + " " + built

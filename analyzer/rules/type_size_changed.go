@@ -57,9 +57,9 @@ func checkTypeSizes(p *analyzer.Pass) {
 					Raises: "ValueError: " + u.Name() + " size changed, may indicate binary incompatibility. " +
 						fmt.Sprintf("Expected %d from C header, got %d from PyObject", u.Size, has),
 					Message: fmt.Sprintf(
-						"%s was built with a %s of %d bytes, and it has %d in %s. Its import fails: \"%s size "+
+						"%s was built with a %s of %d bytes, but in %s it has %d. Its import fails: \"%s size "+
 							"changed, may indicate binary incompatibility\"",
-						v.Path, u.Name(), u.Size, has, r.ID(), u.Name(),
+						v.Path, u.Name(), u.Size, r.ID(), has, u.Name(),
 					),
 				},
 				p.Releases.OtherVersion(r, func(o *packages.Release) bool { return fits(o, v) }),

@@ -258,9 +258,9 @@ func (x *lostSymbol) notGlobal() bool {
 		return false
 	}
 	x.finding.ProvidedBy = &other.Path
-	x.add("%s has it, but is visible only if it was loaded with RTLD_GLOBAL before", other.Path)
+	x.add("%s has it, but is visible only if it was loaded earlier with RTLD_GLOBAL", other.Path)
 	if mayBeGlobal(x.Pass, x.view, x.name()) {
-		x.warn("it works where a library that has the symbol was loaded with RTLD_GLOBAL before")
+		x.warn("it works where a library that has the symbol was loaded earlier with RTLD_GLOBAL")
 	} else {
 		x.finding.Message += ", and nothing in the wheel does that"
 	}
@@ -421,7 +421,7 @@ func (x *lostSymbol) perhapsNotFound() bool {
 		if mayBeMissing(x.Pass, x.view, missing, x.binding) {
 			x.warn("a library that was not found may have the symbol")
 			x.add("%s, which %s needs and which was not found, may have it. %s has other symbols that it "+
-				"lacks, and is visible only if it was loaded with RTLD_GLOBAL before", missing[0].Name,
+				"lacks, and is visible only if it was loaded earlier with RTLD_GLOBAL", missing[0].Name,
 				missing[0].NeededBy.Path, l.Path)
 			return true
 		}
@@ -440,8 +440,8 @@ func (x *lostSymbol) perhapsNotExported() bool {
 	}
 	f := &x.finding
 	f.NotExported = l.Names()[0]
-	x.add("%s, which it links, has similar ones: it may be another version than the one it was "+
-		"built with, or define the symbol without exporting it", f.NotExported)
+	x.add("The %s that it links exports similar symbols: it may be a different version from the "+
+		"one used for the build, or it defines the symbol without exporting it", f.NotExported)
 	x.fixes = append(x.fixes, fix.Candidate{Fix: fix.Fix{
 		Kind: fix.KindSource,
 		Title: fix.Titled("Use the %s that it was built with; if its source has the "+

@@ -109,7 +109,7 @@ func flatMacOS(
 	for _, other := range ownImages(p) {
 		if _, ok := other.Object.Export(f.Symbol); ok && other != i {
 			f.Severity = macOSSeverity(p, i, analyzer.Warning)
-			f.Message += fmt.Sprintf(". %s has it, so it works only if that is loaded before",
+			f.Message += fmt.Sprintf(". %s has it, so it works only if that file was loaded first",
 				other.Name)
 			link.Fix.Title = fix.Titled("Link %s", path.Base(other.Name))
 			return []fix.Candidate{link}

@@ -74,7 +74,7 @@ func checkVariant(p *analyzer.Pass) {
 	case label == "" && file == nil:
 		return
 	case label == "":
-		reportVariant(p, file.Path, "the file name has no variant label, but the wheel has %s", file.Path)
+		reportVariant(p, file.Path, "The file name has no variant label, but the wheel has %s", file.Path)
 		return
 	}
 	p.Report(analyzer.Finding{Severity: analyzer.Note, Shown: true, Object: p.Facts.Path,
@@ -90,7 +90,7 @@ func checkVariant(p *analyzer.Pass) {
 		reportVariant(p, file.Path, "%s is for %s, but the label in the file name is %s", file.Path,
 			analyzer.And(file.Content.Labels), label)
 	case label == pkgmeta.NullVariant && len(file.Content.Properties) > 0:
-		reportVariant(p, file.Path, "the label null is that of a variant without properties, but %s "+
+		reportVariant(p, file.Path, "The label null is for a variant without properties, but %s "+
 			"has %s", file.Path, file.Content.Properties[0])
 	default:
 		checkProperties(p, file.Path, file.Content)

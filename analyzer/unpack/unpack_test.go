@@ -93,7 +93,7 @@ func TestSingleFiles(t *testing.T) {
 			"compat can read"},
 		"x.whl": {"", "problem x.whl: the file is empty"},
 		"y.whl": {"not a zip", "wheel y.whl\nproblem y.whl: the file is truncated or " +
-			"damaged: it is no ZIP archive, or its end was cut off"},
+			"damaged: it is not a ZIP archive, or its end is missing"},
 		"z.zip": {string(zipOf(t)),
 			"archive z.zip\nproblem z.zip: the archive contains no files"},
 		"a\x1b[2J\xff.so": {elf, "file a\\x1b[2J\\xff.so : a\\x1b[2J\\xff.so = \"\\x7fELF and so " +
@@ -185,7 +185,7 @@ func TestArchiveInsideAWheelIsData(t *testing.T) {
 archive x.zip
 archive x.zip/tests/broken.zip in x.zip
 archive x.zip/p.rpm in x.zip
-problem x.zip/tests/broken.zip: the file is truncated or damaged: it is no ZIP archive, or its end was cut off
+problem x.zip/tests/broken.zip: the file is truncated or damaged: it is not a ZIP archive, or its end is missing
 problem x.zip/p.rpm: the file is truncated or damaged: its signature starts at offset 96, but the file has 4 bytes
 problem x.zip/q.tgz: it is named like an archive, but is not one
 `,
@@ -215,7 +215,7 @@ func TestDamage(t *testing.T) {
 		want string
 	}{
 		"cut": {good[:len(good)/2],
-			"problem x.whl: the file is truncated or damaged: it is no ZIP archive, or its end was cut off"},
+			"problem x.whl: the file is truncated or damaged: it is not a ZIP archive, or its end is missing"},
 		"crc": {patch(good, sigHeader, 1, 16, "\x00\x00\x00\x00"), "problem x.whl/a.so: the " +
 			"file is damaged: its CRC-32 is d2123cf2, but the directory has 00000000"},
 		"size": {patch(good, sigHeader, 1, 24, "\x05"),

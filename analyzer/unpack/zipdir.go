@@ -62,7 +62,7 @@ func readEnd(r io.ReaderAt, size int64) (*zipEnd, error) {
 		at = bytes.LastIndex(tail[:len(tail)-eocdSize+len(sigEOCD)], []byte(sigEOCD))
 	}
 	if at < 0 {
-		return nil, errors.New("it is no ZIP archive, or its end was cut off")
+		return nil, errors.New("it is not a ZIP archive, or its end is missing")
 	}
 	b := tail[at:]
 	le := binary.LittleEndian

@@ -31,11 +31,14 @@ func newBisectCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bisect [flags] --good FILE --bad FILE [PATH...]",
 		Short: "Find the first of many builds that has a problem",
-		Long: `Find the first build that has the problems of --bad which --good does not have: errors and warnings
-of compat check, and exported symbols, libraries and types that are gone or changed. PATH are the
-builds in between, files and folders: wheels of one project in the order of their versions, others
-in the order given, those of a folder by name. Without PATH, they are the final releases between two
-pypi:NAME==VERSION. Each check halves the number of builds that remain.
+		Long: `Find the first of a series of builds that has a problem which --bad has and --good does not. A
+problem is an error or a warning of "compat check", or an exported symbol, a library or a type that
+is gone or changed.
+
+PATHs are the builds in between: files, or folders of files. Wheels of one project are ordered by
+version, other files as they are given, and files of a folder by name. If --good and --bad are both
+pypi:NAME==VERSION and there is no PATH, the final releases between them are used. Each check halves
+the number of builds that remain.
 
 Exit code: 0 found, 2 could not check or wrong usage.`,
 		Example: `  compat bisect --good old/libfoo-1.2-*.whl --bad dist/libfoo-1.9-*.whl builds/

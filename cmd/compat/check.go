@@ -43,26 +43,29 @@ of PATH:
 With --requirement, --lock or --venv and without PATH, the packages of that environment are checked
 with each other, like "compat env".
 
-Without flags, a wheel is checked against its own platform tag and its declared dependencies, at
-both ends of each version range, and a conda package against the oldest glibc that it declares
-(__glibc). Any other file is checked against every built-in platform that has the symbol versions it
-needs; older platforms are skipped. To check one of them, name it with --platform.
+What a file is checked against without flags:
+
+  a wheel          its platform tag, and its declared dependencies at both ends of each version range
+  a conda package  the oldest glibc that it declares (__glibc)
+  any other file   every built-in platform that has the symbol versions it needs; name an older one
+                   with --platform
 
 Results are cached in COMPAT_DATA or the user's cache folder. Checks that use a package index or
 read other folders are not cached.
 
 Exit code: 0 compatible, 1 incompatible, 2 could not check or wrong usage.`,
 		Example: `  compat check dist/*.whl
-  compat check --platform manylinux_2_28 --with torch==2.7.0 dist/*.whl
-  compat check --platform debian11 libfoo.so
-  compat check --root rootfs/ libfoo.so
-  compat check --library-path /usr/local/cuda/lib64 --with nvidia-nvjitlink-cu12==12.9.86 dist/*.whl
+  compat check --watch dist/                    # again whenever a file changes
+  compat check pypi:torchaudio==2.7.0           # a release in the package index
+  compat check --base old/ dist/                # fail only for what the earlier build does not have
+  compat check --platform debian11 libfoo.so    # on a system that you support
+  compat check --root rootfs/ libfoo.so         # on the system in an unpacked image
+  compat check --venv .venv dist/*.whl          # with the packages of an environment
+  compat check --venv .venv                     # only the packages of an environment
   compat check --conda-prefix "$CONDA_PREFIX" dist/*.whl
-  compat check --base old/ --format sarif dist/
-  compat check pypi:torchaudio==2.7.0
-  compat check --venv .venv dist/*.whl
-  compat check --venv .venv
-  compat check --watch dist/
+  compat check --platform manylinux_2_28 --with torch==2.7.0 dist/*.whl
+  compat check --library-path /usr/local/cuda/lib64 --with nvidia-nvjitlink-cu12==12.9.86 dist/*.whl
+  compat check --format sarif dist/ > compat.sarif
   curl -s "$URL" | compat check -`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if again && len(args) == 0 {

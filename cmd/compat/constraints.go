@@ -21,20 +21,20 @@ func newConstraintsCommand(env environment) *cobra.Command {
 	var known bool
 	c := &cobra.Command{
 		Use:   "constraints [flags] {--requirement FILE | --known}",
-		Short: "Write constraints that keep versions apart which do not load together",
+		Short: "Write constraints that exclude versions which do not load together",
 		Long: `Write a constraints file for pip and uv. With it, the requirements in a file resolve to versions
 whose native code loads together. It excludes only versions that were found not to work with another
 package. If the versions that pip would choose load together, the file is empty.
 
 compat resolves the requirements as pip does and checks each of the named packages with the others.
-If two do not work together, it tries older versions of the second. Pairs that the built-in history
-knows not to work are excluded without being read. Nothing is installed and nothing is run.
+If two do not work together, it tries older versions of the second. Pairs that are known not to work
+(in the built-in package history) are excluded without being downloaded. Nothing is installed and
+nothing is run.
 
-With --known, it writes the pairs of releases of that history that failed when they were imported
-together: the error, a release of the second package that works, and the command that checks the
-pair again.
+With --known, the command writes these known pairs, which failed when they were imported together:
+the error, a release of the second package that works, and the command that checks the pair again.
 
-Exit code: 0 written, also if it is empty, 2 could not check or wrong usage.`,
+Exit code: 0 written, also if the file is empty; 2 could not check or wrong usage.`,
 		Example: `  compat constraints --requirement requirements.in > constraints.txt
   uv pip compile --constraint constraints.txt requirements.in
   compat constraints --known > pairs.jsonl`,

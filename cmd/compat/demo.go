@@ -26,7 +26,7 @@ its tag, a wheel whose dependency is pinned to a version that lacks a symbol, a 
 environment, a library that programs cannot link against, and a compatible wheel. The service runs
 with its embedded queue; the output is what the author of each pull request would see.
 
-With --keep, the demo links the report page of each pull request, and shows these pages until it is
+With --keep, the demo prints the address of each report page, and serves these pages until it is
 interrupted. The demo makes no connection to other machines and leaves no files.`,
 		Example: "compat demo\ncompat demo --keep",
 		Args:    cobra.NoArgs,

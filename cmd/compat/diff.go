@@ -46,27 +46,30 @@ func newDiffCommand(env environment) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [flags] OLD NEW",
 		Short: "Compare the ABI of two builds of a library",
-		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it
-runs with NEW? OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives,
-or folders. A folder with packages and no library is compared package by package: those with the
-same name, Python and system. They can also be object files, static libraries or kernel modules,
-whose checksums and namespaces are compared, or describe a library: a baseline written by
-'compat abi', a debian/*.symbols file, or the XML of libabigail, also that of a group of libraries.
-Libraries of packages are paired by path, SONAME, name and build ID. Copies of a library under other
-names are compared once.
+		Long: `Compare the ABI of two builds: can a program that was built against OLD break when it runs with NEW?
 
-Without debug information, exported symbols, virtual tables and typeinfo are compared. With debug
-information (DWARF, in the library or in a separate debug file next to it), the types that exported
-functions and variables use are compared too. A type that is defined in a source file of the library
-and not in a header is compared only where it is passed by value, because programs may not see what
-is behind a pointer; --headers says which types they see. With --old-headers and --new-headers, a
-compiler (GCC or Clang) reads the public headers. Libraries without debug information then get the
-types that the headers declare, and what programs compile into their own code is compared too:
-macros, inline functions and default arguments. With --app and without OLD, the types of which the
-program has debug information are compared with those of NEW.
+OLD and NEW are shared libraries, wheels, deb, rpm or conda packages, other archives, or folders.
+They can also be object files, static libraries or kernel modules (whose checksums and namespaces
+are compared), or files that describe a library: a baseline written by 'compat abi', a
+debian/*.symbols file, or the XML of libabigail, also of a group of libraries. A folder that
+contains packages but no library is compared package by package: those with the same name, Python
+and system. Libraries in packages are paired by path, SONAME, name and build ID. Copies of a library
+under other names are compared once.
 
-The first lines of the output say what was compared, and which visible parts were not. "no ABI
-change" is printed only if all of them were.
+What is compared depends on what the libraries contain:
+
+  always             exported symbols, virtual tables and typeinfo
+  debug information  also the types that exported functions and variables use (DWARF, in the library
+                     or in a separate debug file next to it). A type that is defined in a source file
+                     and not in a header is compared only where it is passed by value, because
+                     programs may see only a pointer to it; --headers says which types are public.
+  --old-headers and  also what a compiler (GCC or Clang) reads from the public headers: types, for
+  --new-headers      libraries without debug information, and what programs compile into their own
+                     code: macros, inline functions and default arguments
+  --app without OLD  the types in the debug information of the program, with those of NEW
+
+The first lines of the output say what was compared and what was not. "no ABI change" is printed only
+if everything that programs can see was compared.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,
@@ -104,24 +107,24 @@ wrong usage.`,
 		"headers",
 		nil,
 		"public header, folder of public headers, or package that has them (libfoo-dev.deb); types "+
-			"defined elsewhere are private; may be repeated",
+			"defined elsewhere are private; repeatable",
 	)
-	flags.StringArrayVar(&f.oldHeaders, "old-headers", nil, "public header of OLD, folder of them, "+
-		"or package that has them, which a compiler reads; may be repeated")
-	flags.StringArrayVar(&f.newHeaders, "new-headers", nil, "the same of NEW; may be repeated")
+	flags.StringArrayVar(&f.oldHeaders, "old-headers", nil, "public header of OLD for the "+
+		"compiler to read, folder of them, or package that has them; repeatable")
+	flags.StringArrayVar(&f.newHeaders, "new-headers", nil, "the same for NEW; repeatable")
 	flags.StringVar(&f.cc, "cc", "", "compiler that reads the headers, with its arguments: 'gcc "+
 		"-DFOO -I deps/include' (default: gcc, else clang)")
 	flags.StringArrayVar(
 		&f.apps,
 		"app",
 		nil,
-		"compare only what this program or library imports of OLD or, without OLD, what its own debug "+
-			"information has; may be repeated",
+		"compare only what this program or library imports from OLD or, without OLD, the types in its "+
+			"own debug information; repeatable",
 	)
 	flags.StringArrayVar(&f.private, "private", nil,
-		"private symbol, symbol version or type, where * matches any text; may be repeated")
+		"symbol, symbol version or type that is private, where * matches any text; repeatable")
 	flags.StringArrayVar(&f.suppress, "suppressions", nil,
-		"suppression file in the format of libabigail; may be repeated")
+		"suppression file in libabigail's format; repeatable")
 	return c
 }
 

@@ -34,7 +34,7 @@ func writeDiffText(out io.Writer, whole *abi.Result, each []*abi.Result, verbose
 			fmt.Fprintln(w, verdictLine(r.Library, r))
 			fmt.Fprintln(w, "  "+evidence(r))
 			if r.Types() { // otherwise the evidence says it
-				fmt.Fprintf(w, "  Types taken for private: %d.\n", r.PrivateTypes)
+				fmt.Fprintf(w, "  Types treated as private: %d.\n", r.PrivateTypes)
 				for _, sentence := range r.Blind {
 					fmt.Fprintln(w, "  "+shown(sentence))
 				}
@@ -84,7 +84,7 @@ func verdictLine(library string, r *abi.Result) string {
 		return prefix + "breaks programs that were built against the old one"
 	case r.NewSONAME != "":
 		return fmt.Sprintf(
-			"%sthe SONAME is %s now; old programs keep using the old library",
+			"%sthe SONAME is now %s; old programs keep using the old library",
 			prefix,
 			shown(r.NewSONAME),
 		)

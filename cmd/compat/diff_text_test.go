@@ -10,7 +10,7 @@ import (
 // A comparison of types always states how many it took for private; one of symbols has none.
 func TestDiffTextPrivateTypes(t *testing.T) {
 	for evidence, want := range map[abi.Evidence]string{
-		abi.EvidenceDWARF:   "\n  Types taken for private: 3.\n",
+		abi.EvidenceDWARF:   "\n  Types treated as private: 3.\n",
 		abi.EvidenceSymbols: "",
 	} {
 		r := &abi.Result{Library: "libx.so.1", Verdict: abi.None, PrivateTypes: 3}
@@ -19,7 +19,7 @@ func TestDiffTextPrivateTypes(t *testing.T) {
 		if err := writeDiffText(&out, r, []*abi.Result{r}, false); err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Contains(out.String(), "Types taken for private"); got != (want != "") ||
+		if got := strings.Contains(out.String(), "Types treated as private"); got != (want != "") ||
 			!strings.Contains(out.String(), want) {
 			t.Errorf("%s: %q, want %q in it", evidence, out.String(), want)
 		}

@@ -36,9 +36,9 @@ func newDoctorCommand(env environment) *cobra.Command {
 private key, clock, permissions, webhook and its recent deliveries, and installations. Each problem
 is printed with what to do next.
 
-It reads the environment variables of "compat serve"; with the systemd unit of the packages, run
-"sudo compat-doctor", which has the unit's. It writes a small file to the data folder and
-a key to Redis, which it removes, and changes nothing else.
+It reads the same environment variables as "compat serve". If the service runs as the systemd unit of
+the packages, run "sudo compat-doctor", which uses the variables of the unit. To test them, it writes
+a small file to the data folder and a key to Redis and removes both; it changes nothing else.
 
 Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
 		Example: "  set -a; . ./compat.env; set +a; compat doctor",
@@ -242,7 +242,7 @@ func (d *doctor) data() string {
 		const gib = 1 << 30
 		d.warn("data", fmt.Sprintf("%s %s, but has %.1f GiB of free space; the artifacts of a pull "+
 			"request and of its base may have %d GiB", dir, state, float64(free)/gib, maxDownloads/gib),
-			fmt.Sprintf("free some, or set COMPAT_DATA to a folder with more; %d GiB of unchanged "+
+			fmt.Sprintf("free some space, or set COMPAT_DATA to a folder with more; %d GiB of unchanged "+
 				"artifacts are kept there", artifact.MaxCache/gib))
 		return at
 	}
@@ -457,8 +457,8 @@ func (d *doctor) public(ctx context.Context) {
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		d.warn("reports", "this machine cannot reach "+at+": "+err.Error(),
-			cmp.Or(certificate.Next(err, "COMPAT_PUBLIC_URL"), "start 'compat serve', and let the proxy in "+
-				"front of it forward this address"))
+			cmp.Or(certificate.Next(err, "COMPAT_PUBLIC_URL"), "start 'compat serve', and configure the "+
+				"proxy in front of it to forward this address"))
 		return
 	}
 	defer res.Body.Close()
@@ -474,6 +474,6 @@ func (d *doctor) public(ctx context.Context) {
 		d.ok("reports", "%s is reachable", d.service.PublicURL)
 		return
 	}
-	d.fail("reports", problem, "let the proxy forward /healthz of this address to the service, "+
+	d.fail("reports", problem, "configure the proxy to forward /healthz of this address to the service, "+
 		"without a sign-in, or correct COMPAT_PUBLIC_URL")
 }

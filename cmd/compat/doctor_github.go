@@ -270,7 +270,7 @@ func (d *doctor) deliveries(ctx context.Context, app *github.App, record appReco
 			"set WEBHOOK_SECRET to the secret in the Webhook section of "+record.URL)
 	case code == http.StatusNotFound, code == http.StatusMethodNotAllowed:
 		d.fail("deliveries", fmt.Sprintf("%swas answered %d, which is not compat's answer", at, code),
-			"let the proxy forward /webhook to the service")
+			"configure the proxy to forward /webhook to the service")
 	case code == http.StatusServiceUnavailable:
 		d.fail("deliveries", at+"was answered 503: the queue could not store it",
 			"correct what the subject queue above reports; compat then asks GitHub to redeliver it")

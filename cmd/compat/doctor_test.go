@@ -202,7 +202,7 @@ func TestDoctor(t *testing.T) {
 			want: "settings PRIVATE_KEY: PRIVATE_KEY and PRIVATE_KEY_COMMAND are both set",
 			next: "remove one of them"},
 		{name: "short secret", vars: vars{"WEBHOOK_SECRET": "x"}, state: "warning",
-			want: "settings WEBHOOK_SECRET: is shorter than 16 characters, so it can be found by trying",
+			want: "settings WEBHOOK_SECRET: is shorter than 16 characters, so it can be guessed",
 			next: "set it, and the App's webhook secret, to the output of openssl rand -hex 32"},
 		{name: "public address without TLS", vars: vars{"COMPAT_PUBLIC_URL": "http://compat.invalid"},
 			state: "warning", want: "settings COMPAT_PUBLIC_URL: http://compat.invalid is not encrypted",
@@ -270,7 +270,7 @@ func TestDoctor(t *testing.T) {
 			hub: object{"app/hook/deliveries": delivery(0)}, state: "problem",
 			want: "did not arrive: failed to connect to host", next: "reachable from 127.0.0.1, with a"},
 		{name: "another service", hub: object{"app/hook/deliveries": delivery(404)}, state: "problem",
-			want: "was answered 404, which is not compat's answer", next: "let the proxy forward /webhook"},
+			want: "was answered 404, which is not compat's answer", next: "configure the proxy to forward /webhook"},
 		{name: "nothing delivered", hub: object{"app/hook/deliveries": []object{}}, state: "warning",
 			want: "GitHub has sent nothing yet", next: "install the App on a repository"},
 		{name: "not installed", hub: object{"app/installations": []object{}}, state: "problem",
@@ -308,7 +308,7 @@ func TestDoctor(t *testing.T) {
 			want: "reports " + public.URL + "/other/healthz answers 404", next: "correct COMPAT_PUBLIC_URL"},
 		{name: "sign-in at the public address", vars: vars{"COMPAT_PUBLIC_URL": signIn.URL},
 			state: "problem", want: "healthz answers with another page than compat's",
-			next: "let the proxy forward /healthz of this address to the service, without a sign-in"},
+			next: "configure the proxy to forward /healthz of this address to the service, without a sign-in"},
 		{name: "another list of packages", vars: vars{"PIP_INDEX_URL": packages.URL + "/simple",
 			"COMPAT_INDEX_ALLOW": "a b"}, state: "problem", want: `COMPAT_INDEX_ALLOW: "a b" is not the name`,
 			next: "list names"},
@@ -468,7 +468,7 @@ func TestDoctorOfALittleSpace(t *testing.T) {
 	}{
 		{8 << 30, true, 4, "ok data " + dir + " can be written\n"},
 		{8<<30 - 1<<29, true, 4, "warning data " + dir + " can be written, but has 7.5 GiB of free " +
-			"space; the artifacts of a pull request and of its base may have 8 GiB\n next: free some, or " +
+			"space; the artifacts of a pull request and of its base may have 8 GiB\n next: free some space, or " +
 			"set COMPAT_DATA to a folder with more; 8 GiB of unchanged artifacts are kept there\n"},
 		{0, true, 0, "ok data " + dir + " can be written\n"},
 		{0, false, 4, "ok data " + dir + " can be written\n"},

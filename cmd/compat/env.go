@@ -68,9 +68,10 @@ func newEnvCommand(env environment) *cobra.Command {
 		Short: "Check whether pinned packages work together, from a lock file alone",
 		Long: `Check whether the native code of pinned packages loads together. compat looks up the
 wheels that pip would install in the package index, and downloads only the parts that a loader
-reads. If a requirements file leaves out a package that another one requires, compat checks the
-version that pip would install; if the file has hashes, pip installs no others. Nothing is installed
-and nothing is run.
+reads. Nothing is installed and nothing is run.
+
+If a requirements file does not pin a package that another one requires, compat checks the version
+that pip would install today. (With hashes in the file, pip would refuse such a package.)
 
 Exit code: 0 no problem found, 1 a problem found, 2 could not check or wrong usage.`,
 		Example: `  compat env --lock uv.lock
@@ -454,7 +455,7 @@ func (f *envFlags) defaultPlatforms() (note string) {
 		if f.system = openOwnSystem("/"); f.system != nil {
 			return ""
 		}
-		note = "this system has no loader of Linux, so " + defaultPlatform + " was assumed; --platform " +
+		note = "this is not a Linux system, so " + defaultPlatform + " was assumed; --platform " +
 			"names another"
 	}
 	f.platforms = []string{defaultPlatform}

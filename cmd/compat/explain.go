@@ -30,21 +30,22 @@ func newExplainCommand(env environment) *cobra.Command {
 		Short: "Explain linker, loader and runtime errors in a log",
 		Long: `Read the log of a build or a run, from a file or standard input, and explain each linker, loader
 and runtime error: the symbol, version, library and object, where the cause is (the artifact, the
-environment or the build), and how to fix it. It recognizes messages of GNU ld, gold, lld, mold, the
-loaders of glibc, musl, Android, macOS and Windows, Python, Node.js, the JVM, CUDA, ROCm, auditwheel
-and abi3audit, and those of NumPy, PyTorch and OpenMP about builds that do not fit. Of pip, uv and
-Poetry it recognizes that no wheel fits this Python and platform. A program that died of an illegal
-instruction is reported too. Other messages are ignored.
-Time stamps of GitHub Actions and colors are ignored. Nothing is run.
+environment or the build), and how to fix it.
+
+compat recognizes errors of the linkers GNU ld, gold, lld and mold, of the loaders of glibc, musl,
+Android, macOS and Windows, and of Python, Node.js, the JVM, CUDA, ROCm, auditwheel and abi3audit;
+errors of NumPy, PyTorch and OpenMP about incompatible builds; errors of pip, uv and Poetry that no
+wheel supports this Python and platform; and programs that ended with an illegal instruction. Other
+lines, time stamps of GitHub Actions and colors are ignored. Nothing is run.
 
 PATHs after the log are the artifacts that the log is about. They are checked as "compat check"
-does, and each diagnosis reports whether that confirms or contradicts it. Fixes of a confirmed
+does, and each diagnosis says whether the check confirms or contradicts it. Fixes of a confirmed
 diagnosis were verified.
 
-The diagnoses are written as text on a terminal. A pipe or a file gets JSON unless --format is text.
+The output is text on a terminal, else JSON unless --format is text.
 
-Exit code: 0 also if the log has no such error, 2 if the log is a binary or an archive, or if the
-log or a PATH could not be read.`,
+Exit code: 0 the log was read, also if it has no such error; 2 the log is a binary or an archive, or
+the log or a PATH could not be read.`,
 		Example: "  make 2>&1 | compat explain --format text\n  gh run view --log-failed | compat " +
 			"explain -\n  compat explain --format text build.log dist/*.whl",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -118,7 +119,7 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 		file, err := openInput(log)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && slices.Contains(rules.IDs(), log):
-			return fmt.Errorf("%s is a rule and no log; 'compat rules %s' describes it", log, log)
+			return fmt.Errorf("%s is the name of a rule, not a log; 'compat rules %s' describes it", log, log)
 		case err != nil:
 			return fmt.Errorf("%w; give a readable log, or - for standard input", err)
 		}

@@ -62,9 +62,9 @@ func newFactsAddCommand(env environment) *cobra.Command {
 		Use:   "add [flags] [FILE.whl | pypi:NAME[==VERSION]]...",
 		Short: "Add facts about wheels to a facts store",
 		Long: `Read wheels and add their facts to a facts store, so that 'compat env' and 'compat check'
-need not read them. Wheels of the package index are downloaded whole and compared with the digest of
-the index; without a version, the newest is read. A wheel whose facts are in the store is not read
-again, and one without native code is left out.
+need not download them. Wheels from the package index are downloaded completely and compared with
+the digest that the index lists; pypi:NAME without a version is the newest release. A wheel whose
+facts are already in the store is not read again, and a wheel without native code is left out.
 
 Exit code: 0 the store has facts of all wheels with native code, 2 some are missing.`,
 		Example: `  compat facts add --to facts/ --key facts.pem -r requirements.txt --platform debian12
@@ -85,7 +85,7 @@ Exit code: 0 the store has facts of all wheels with native code, 2 some are miss
 	flags.StringVar(&f.python, "python", "",
 		"version of the interpreter (default: that of the file, else "+pinned.DefaultPython+")")
 	flags.Var((*nameList)(&f.platforms), "platform",
-		"a system whose wheels are added (default: "+defaultPlatform+"); may be repeated")
+		"a system whose wheels are added (default: "+defaultPlatform+"); repeatable")
 	flags.StringArrayVar(&f.index, "index-url", nil,
 		"package index (default: as for compat env); repeatable")
 	flags.BoolVar(&f.again, "again", false, "read wheels whose facts are in the store again")
@@ -95,7 +95,7 @@ Exit code: 0 the store has facts of all wheels with native code, 2 some are miss
 func newFactsKeyCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "key FILE",
-		Short: "Print the public key of a private key in a PEM file, which is made if it does not exist",
+		Short: "Print the public key of the private key in a PEM file, and create the file if there is none",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			key, err := factstore.MakeKey(args[0])

@@ -37,32 +37,36 @@ func newFixCommand(env environment) *cobra.Command {
 	var f fixFlags
 	c := &cobra.Command{
 		Use:   "fix [flags] PATH...",
-		Short: "Apply the fixes that check and env print to wheels and to files that pin packages",
-		Long: `Check wheels, apply the fixes of the plan to a copy, check the copy again, and write it
-only if the findings are gone and no new ones appeared. If the copy has an error that was hidden
-before, its fix is applied too, in at most two more rounds. PATH is as for "compat check"; standard
-input and releases in the package index can only be given with --dry-run.
+		Short: "Apply the printed fixes to wheels, or to files that pin packages",
+		Long: `Check wheels, apply the fixes to a copy, check the copy again, and write it only if the findings are
+gone and no new ones appeared. If the copy has an error that another one had hidden, its fix is
+applied too, in at most two more rounds. PATH is as for "compat check"; standard input and releases
+in the package index can only be given with --dry-run.
 
-compat changes the tags of a wheel (in its name and in WHEEL), RECORD, the requirements in METADATA,
-and in libraries and programs for Linux the RUNPATH, DT_NEEDED entries, the flag for an executable
-stack and the interpreter; in files for macOS run paths and the paths of libraries, with a new ad
-hoc signature. All other members keep their bytes, times and permissions, and the same wheel gives
-the same bytes. If libraries have to be bundled, compat runs auditwheel, delocate-wheel or
-delvewheel, if it is installed, and uses the result if it has no new findings: it copies libraries
-of the system on which it runs, so run compat fix in the image in which the wheel is built. What
-needs a new build is listed.
+What compat changes in a wheel:
 
-In files that pin packages, compat changes the versions and nothing else: comments, spaces and line
-ends stay. These are a requirements file, with the files that it includes and the .in file or
+  the wheel      its tags (in the file name and in WHEEL), RECORD, and the requirements in METADATA
+  Linux files    RUNPATH, DT_NEEDED entries, the flag for an executable stack, and the interpreter
+  macOS files    run paths and the paths of libraries, with a new ad hoc signature
+
+All other members keep their bytes, times and permissions, and the same wheel gives the same result.
+To bundle libraries, compat runs auditwheel, delocate-wheel or delvewheel, if it is installed, and
+uses the result if it has no new findings. These tools copy libraries of the system on which they
+run, so run compat fix in the image in which the wheel is built. Causes that need a new build are
+listed.
+
+In files that pin packages, compat changes versions and nothing else; comments, spaces and line ends
+are kept. It can change a requirements file, with the files that it includes and the .in file or
 pyproject.toml next to it that it was compiled from, an environment.yml, a pylock.toml and a
-pyproject.toml. A symbolic link stays one, and the file that it leads to is changed. The environment
+pyproject.toml. A symbolic link is kept, and the file that it points to is changed. The environment
 is checked as by "compat env", and again with the changes. The files are changed in place, unless
---write names a folder; --dry-run prints a patch. For a lock file that only its tool can write
-(uv.lock, poetry.lock), the command of the tool is printed.
+--write names a folder; --dry-run prints a patch. For a lock file that only its own tool can write
+(uv.lock, poetry.lock), compat prints the command of the tool.
 
 Exit code: 0 no error and no warning is left, 1 something is left (what works is written), 2 a wheel
-could not be checked. With --only, the exit code is about these causes; one of which a part is left
-counts as left, unless --partly is given. For files that pin packages, only errors count.`,
+could not be checked. With --only, the exit code is about the named causes; a cause that is only
+partly fixed counts as left, unless --partly is given. For files that pin packages, only errors
+count.`,
 		Example: `  compat fix dist/*.whl
   compat fix --write repaired dist/*.whl
   compat fix --in-place --only built-too-new dist/*.whl
@@ -89,10 +93,10 @@ counts as left, unless --partly is given. For files that pin packages, only erro
 		"version of the interpreter, for files that pin packages (default: as for compat env)")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print what would be changed, and write nothing")
 	flags.StringSliceVar(&f.only, "only", nil,
-		"apply only the fixes of these causes: their ids in the JSON, which the report names too "+
-			"if it limits a command; separated by commas")
+		"apply only the fixes of these causes, named by their ids in the JSON report, separated by "+
+			"commas; printed commands have them where they apply to one cause")
 	flags.BoolVar(&f.partly, "partly", false,
-		"with --only, also exit with 0 if a part of these causes is left")
+		"with --only, also exit with 0 if these causes are only partly fixed")
 	c.MarkFlagsMutuallyExclusive("write", "in-place", "dry-run")
 	return c
 }
@@ -103,7 +107,7 @@ func fixWheels(ctx context.Context, env environment, f fixFlags, paths []string)
 	}
 	for _, p := range paths {
 		if !f.dryRun && (p == "-" || strings.HasPrefix(p, fromIndex)) {
-			return fmt.Errorf("%s is no file that can be changed; save it as one and give its path, "+
+			return fmt.Errorf("%s is not a file that can be changed; save it as a file and give its path, "+
 				"or add --dry-run", p)
 		}
 	}

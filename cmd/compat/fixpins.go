@@ -145,7 +145,7 @@ func (p *pinPrinter) save() error {
 		to := p.target(file)
 		switch _, err := os.Lstat(to); {
 		case p.flags.write == "" && !p.near(file):
-			return fmt.Errorf("%s is included from outside of the folder of the given file, so it is not "+
+			return fmt.Errorf("%s is included from outside the folder of the given file, so it is not "+
 				"changed; name it on the command line too", file)
 		case p.flags.write == "":
 		case !filepath.IsLocal(filepath.FromSlash(file)):

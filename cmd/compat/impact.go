@@ -54,12 +54,11 @@ another package, a library, or pypi:NAME==VERSION. Each dependent is checked wit
 and with the new one, as pip would install them, and gets a verdict:
 
   breaks     it works with the old release, and not with the new one
-  excluded   its requirements do not admit the new release, so pip does not install the two
+  excluded   its requirements do not allow the new release, so pip does not install the two
   undecided  it could not be read, or does not load with the old release either
   works      all others
 
-Without --dependents and --from-locks, only the dependents that the built-in history knows are
-checked.
+Without --dependents and --from-locks, the dependents in the built-in package history are checked.
 
 Types are compared if NEW and --old are files with debug information. Nothing is installed and
 nothing is run.
@@ -83,11 +82,11 @@ Exit code: 0 none breaks, 1 at least one breaks, 2 could not check or wrong usag
 	flags.StringVar(&f.old, "old", "", "the release to compare with, a file or pypi:NAME==VERSION "+
 		"(default: the final release before NEW in the package index)")
 	flags.StringArrayVar(&f.dependents, "dependents", nil,
-		"packages to check: pypi:NAME==VERSION, several separated by commas, without a version the "+
-			"newest; or a file with a NAME==VERSION or the path of a wheel on each line; repeatable")
+		"packages to check: pypi:NAME==VERSION (without a version, the newest), several separated by "+
+			"commas; or a file with NAME==VERSION or the path of a wheel on each line; repeatable")
 	flags.StringArrayVar(&f.locks, "from-locks", nil,
-		"a folder: check the packages that its lock and requirements files pin and that require the "+
-			"package of NEW, directly or through others, and have native code; repeatable")
+		"folder whose lock and requirements files are read: check the pinned packages with native "+
+			"code that require the package of NEW, directly or through others; repeatable")
 	flags.StringVar(&f.format, "format", "text", "text, json, sarif, markdown or html")
 	installFlags(flags, &f)
 	return c
@@ -343,7 +342,7 @@ func (r *releases) knownDependents(
 			"with lock files with --from-locks", name)
 	}
 	return list, fmt.Sprintf("the dependents are those of the built-in history, at their newest "+
-		"releases that admit it; there may be others, which --dependents and --from-locks name (%s)",
+		"releases that allow it; there may be others, which --dependents and --from-locks name (%s)",
 		analyzer.Count(len(list), "package")), nil
 }
 

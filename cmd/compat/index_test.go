@@ -498,7 +498,7 @@ func TestHashesOfPins(t *testing.T) {
 		{"requirements.txt", "widget==1.0 \\\n    --hash=" + hash(file) + " \\\n    --hash=" + none + "\n", "", 0,
 			"^compatible"},
 		{"requirements.txt", "widget==1.0 \\\n    --hash=" + none + "\n", "", 1,
-			`(?s)^incompatible: \S*requirements.txt \(1 package\): widget==1.0 has hashes that no file of the index has\n` +
+			`(?s)^incompatible: \S*requirements.txt \(1 package\): widget==1.0 is pinned with hashes that match no file in the index\n` +
 				`Renew the hashes of widget \(\S*requirements.txt:1\), if you know why they differ.*` +
 				`pip-compile --generate-hashes --no-reuse-hashes.*` +
 				`pip refuses to install ` + file + `, whose hash is ` + hash(file) + ` \(\S*requirements.txt:2\)`},
@@ -577,7 +577,7 @@ func TestHashesOfCheckedFile(t *testing.T) {
 	}{
 		{"requirements.txt", "core==1.0 --hash=" + hash(file) + " --hash=" + none + "\n", 0, "^compatible"},
 		{"requirements.txt", "core==1.0 \\\n    --hash=" + none + "\n", 1,
-			`(?s)^incompatible: \S+: core==1.0 has hashes that no file of the index has\n` +
+			`(?s)^incompatible: \S+: core==1.0 is pinned with hashes that match no file in the index\n` +
 				`.*pip-compile --generate-hashes --no-reuse-hashes.*pip refuses to install ` + file +
 				`, whose hash is ` + hash(file) + ` \(\S*requirements.txt:2\)`},
 		{"requirements.txt", "core==1.0 --hash=" + hash(older) + "\n", 1,

@@ -46,9 +46,9 @@ func newRootCommand(env environment) *cobra.Command {
 		Long: `compat reports which symbols of a wheel or shared library will not resolve, on which platform, why,
 and what to change.
 
-Locally or in CI:  compat check dist/*.whl
-As a GitHub App:   compat setup, then compat serve
-To see examples:   compat demo`,
+  at a desk, in any CI   compat check dist/*.whl
+  as a GitHub App        compat setup, then compat serve
+  to see examples        compat demo`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -78,27 +78,30 @@ To see examples:   compat demo`,
 		}
 		return fmt.Errorf("%w; see '%s --help'", err, c.CommandPath())
 	})
-	root.AddCommand(
-		newCheckCommand(env),
-		newFixCommand(env),
-		newReproduceCommand(env),
-		newEnvCommand(env),
-		newImpactCommand(env),
-		newConstraintsCommand(env),
-		newBisectCommand(env),
-		newLddCommand(env),
-		newFactsCommand(env),
-		newRulesCommand(env),
-		newConfigCommand(env),
-		newVersionCommand(env),
-		newSetupCommand(env),
-		newServeCommand(env),
-		newDemoCommand(env),
-		newDoctorCommand(env),
-		newQueueCommand(env),
-	)
-	root.AddCommand(newExplainCommand(env), newAnalyzeCommand(env), newDiffCommand(env),
-		newABICommand(env))
+	for _, part := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Check and fix:", []*cobra.Command{
+			newCheckCommand(env), newFixCommand(env), newReproduceCommand(env), newEnvCommand(env),
+			newConstraintsCommand(env), newExplainCommand(env), newLddCommand(env), newRulesCommand(env),
+		}},
+		{"Compare builds and releases:", []*cobra.Command{
+			newDiffCommand(env), newABICommand(env), newBisectCommand(env), newImpactCommand(env),
+		}},
+		{"Run the GitHub App:", []*cobra.Command{
+			newDemoCommand(env), newSetupCommand(env), newServeCommand(env), newDoctorCommand(env),
+			newQueueCommand(env),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: part.title, Title: part.title})
+		for _, c := range part.commands {
+			c.GroupID = part.title
+		}
+		root.AddCommand(part.commands...)
+	}
+	root.AddCommand(newConfigCommand(env), newFactsCommand(env), newVersionCommand(env),
+		newAnalyzeCommand(env))
 	root.SetHelpCommand(newHelpCommand())
 	refuseOtherShells(root)
 	return root

@@ -57,7 +57,7 @@ func (p *Pinned) stale() (notes []string) {
 		if !ok || d.Manual || d.Tool != "" || d.Extra != "" || d.Group != "" || d.Admits(v.Version) {
 			continue // of the optional ones it is not known whether they are locked
 		}
-		notes = append(notes, fmt.Sprintf("%s:%d requires %s%s, but %s pins %s; lock again",
+		notes = append(notes, fmt.Sprintf("%s:%d requires %s%s, but %s pins %s; update the lock file",
 			d.File, d.Line, d.Name, d.Spec, v.file, v.Version))
 	}
 	return notes

@@ -50,8 +50,9 @@ func TestStaleLock(t *testing.T) {
 	const lock = "version = 1\n[[package]]\nname = \"numpy\"\nversion = \"1.26.4\"\n" +
 		"source = { registry = \"https://index.test\" }\n"
 	for requirement, want := range map[string]string{
-		"numpy==2.2.6": "pyproject.toml:2 requires numpy==2.2.6, but uv.lock pins 1.26.4; lock again",
-		"numpy>=1.20":  "",
+		"numpy==2.2.6": "pyproject.toml:2 requires numpy==2.2.6, but uv.lock pins 1.26.4; update the " +
+			"lock file",
+		"numpy>=1.20": "",
 	} {
 		p, err := inFiles(map[string]string{
 			"uv.lock": lock, "pyproject.toml": "[project]\ndependencies = [\"" + requirement + "\"]\n",

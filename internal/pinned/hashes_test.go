@@ -138,8 +138,8 @@ func TestRefused(t *testing.T) {
 		source bool
 		want   string
 	}{
-		{packages.HashError{}, false, "a==1 has hashes that no file of the index has; pip refuses to install " +
-			"a.whl, whose hash is sha256:cd"},
+		{packages.HashError{}, false, "a==1 is pinned with hashes that match no file in the index; pip refuses to " +
+			"install a.whl, whose hash is sha256:cd"},
 		{packages.HashError{Listed: []string{"x.whl"}, Misfit: python}, false, "a==1 is pinned without the hash " +
 			"of a wheel for Python 3.12; it has those of wheels for Python 3.11, and pip refuses a.whl"},
 		{packages.HashError{Listed: []string{"x.whl", "x.zip"}, Misfit: python, Source: true}, true,

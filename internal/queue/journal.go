@@ -173,11 +173,11 @@ func (j *journal) unusable(err error) error {
 		err,
 		&errno,
 	) { // no permission or no space; the content may be intact
-		return fmt.Errorf("the journal %s can't be used: %w; set COMPAT_DATA to a folder with free "+
+		return fmt.Errorf("the journal %s cannot be used: %w; set COMPAT_DATA to a folder with free "+
 			"space that this user can write", j.path, err)
 	}
 	return fmt.Errorf(
-		"the journal %s can't be used: %w; move it away: an empty one takes its place, and open pull "+
+		"the journal %s cannot be used: %w; move it away: an empty one takes its place, and open pull "+
 			"requests without a verdict are found within COMPAT_WAIT",
 		j.path,
 		err,

@@ -26,7 +26,7 @@ import (
 func (q *Queue) openRedis() error {
 	rdb, err := newClient(q.o.URL)
 	if err != nil {
-		return errors.New("the Redis URL can't be used: " + withoutValues(err) + "; it looks like " +
+		return errors.New("the Redis URL cannot be used: " + withoutValues(err) + "; it looks like " +
 			"redis://user:password@host:6379/0, or rediss:// for TLS, with special characters of the " +
 			"password percent-encoded (/ is %2F, ? is %3F, # is %23)")
 	}

@@ -261,7 +261,7 @@ func (p *pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, queue.ErrBucket) {
 		p.log.Warn("a report can't be shown", "error", err)
 		w.Header().Set("Retry-After", "60")
-		p.message(w, http.StatusServiceUnavailable, r.URL.Path, "can't read this report",
+		p.message(w, http.StatusServiceUnavailable, r.URL.Path, "cannot read this report",
 			"The result is in the check run on GitHub. The storage of the reports does not respond at "+
 				"the moment. Try again in a few minutes.")
 		return
@@ -271,7 +271,7 @@ func (p *pages) failed(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Retry-After", "10")
 	p.message(w, http.StatusServiceUnavailable, r.URL.Path, "is busy",
-		"The report can't be shown at the moment. Try again in a few seconds.")
+		"The report cannot be shown at the moment. Try again in a few seconds.")
 }
 
 func (p *pages) missing(w http.ResponseWriter, path, sentence string) {

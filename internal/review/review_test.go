@@ -340,17 +340,17 @@ func TestReviewHashes(t *testing.T) {
 		want                   string // "" = nothing is found
 	}{
 		{"renewed", req, right, "core==3.1.4 \\\n " + hash(core("3.1.4")), ""},
-		{"of the old version", req, right, wrong, "requirements.txt:1 core 3.1.4: core==3.1.4 has hashes that no file"},
+		{"of the old version", req, right, wrong, "requirements.txt:1 core 3.1.4: core==3.1.4 is pinned with hashes that match no file"},
 		{"only the hash", req, "core==3.1.4" + hash(core("3.1.4")), "core==3.1.4" + hash(core("3.1.0")),
-			"requirements.txt:1 core 3.1.4: core==3.1.4 has hashes that no file"},
+			"requirements.txt:1 core 3.1.4: core==3.1.4 is pinned with hashes that match no file"},
 		{"not by this change", req, wrong, wrong + "pure==1.0" + hash("pure-1.0-py3-none-any.whl"), ""},
 		{"pure", req, right, right + "pure==1.1" + hash("pure-1.0-py3-none-any.whl"),
-			"requirements.txt:3 pure 1.1: pure==1.1 has hashes that no file"},
+			"requirements.txt:3 pure 1.1: pure==1.1 is pinned with hashes that match no file"},
 		{"without one", req, right, right + "pure==1.1\n", "requirements.txt:3 pure 1.1: pure==1.1 has no hash"},
 		{"included", req, "-r more.txt\n" + right, "-r more.txt\n" + right + "pure==1.1\n",
 			"requirements.txt:4 pure 1.1: pure==1.1 has no hash"},
 		{"a lock file", lock, poetry(core("3.1.4")), poetry(core("3.1.0")),
-			"poetry.lock:3 core 3.1.4: core==3.1.4 has hashes that no file"},
+			"poetry.lock:3 core 3.1.4: core==3.1.4 is pinned with hashes that match no file"},
 		{"of another index", req, right, "--extra-index-url https://other.test/\n" + wrong, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

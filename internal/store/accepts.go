@@ -121,7 +121,7 @@ func (s *Store) Accepts(ctx context.Context, subject string) ([]Accepted, error)
 	}
 	var as []Accepted
 	if err := json.Unmarshal(data, &as); err != nil {
-		return nil, worker.Permanent("What was accepted by commands can't be read.")
+		return nil, worker.Permanent("What was accepted by commands cannot be read.")
 	}
 	return as, nil
 }

@@ -18,7 +18,7 @@ func readCondaLock(data []byte) (*Lock, error) {
 	}
 	list := member(file, "package")
 	if list == nil {
-		return nil, errors.New("it has no list of packages, so it is not such a lock file")
+		return nil, errors.New("it has no list of packages, so it is not a lock file of this format")
 	}
 	l := &Lock{choose: func(c *chooser) error { return c.condaLock(items(list)) }}
 	for _, p := range items(list) {

@@ -99,7 +99,7 @@ func (e *edition) renew(line string) (string, error) {
 	}
 	at := hashOptions.FindAllStringIndex(line, -1)
 	if at == nil {
-		return "", fmt.Errorf("the hashes of %s are not written as usual; %w", e.to.Name, ErrByHand)
+		return "", fmt.Errorf("the hashes of %s are written in an unusual form; %w", e.to.Name, ErrByHand)
 	}
 	first, last := at[0], at[len(at)-1]
 	before := line[len(strings.TrimRight(line[:first[0]], "\\\r\n\t ")):first[0]]

@@ -139,7 +139,7 @@ func pin(name, version string) (string, error) {
 }
 
 // errNoPackages is the error for a file that is not what its name says.
-var errNoPackages = errors.New("it has no packages, so it is not such a lock file")
+var errNoPackages = errors.New("it has no packages, so it is not a lock file of this format")
 
 // readNode returns the error for lock files of packages of Node.js.
 func readNode([]byte) (*Lock, error) {

@@ -82,7 +82,7 @@ func pipfileSection(
 	start := bytes.Index(data, content)
 	d := json.NewDecoder(bytes.NewReader(content))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return nil, fmt.Errorf("not a Pipfile.lock: %q is no object", section)
+		return nil, fmt.Errorf("not a Pipfile.lock: %q is not an object", section)
 	}
 	line, counted := 1, 0
 	for d.More() {

@@ -54,16 +54,25 @@ func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 func Commands(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(generated + "# Commands\n")
+	groups := append(slices.Clone(root.Groups()), &cobra.Group{Title: "Other:"})
+	for _, group := range groups {
+		fmt.Fprintf(&b, "\n| %s | |\n|---|---|\n", strings.TrimSuffix(group.Title, ":"))
+		for _, c := range root.Commands() {
+			if c.GroupID == group.ID && documented(c) {
+				fmt.Fprintf(&b, "| [compat %s](#compat-%s) | %s |\n", c.Name(), c.Name(), c.Short)
+			}
+		}
+	}
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {
-		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+		if !documented(c) {
 			return
 		}
 		text := c.Long
 		if text == "" {
 			text = c.Short + "."
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n```\n%s\n```\n", c.CommandPath(), text, c.UseLine())
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n```\n%s\n```\n", c.CommandPath(), columns(text), c.UseLine())
 		if c.Example != "" {
 			fmt.Fprintf(&b, "\n```\n%s\n```\n", c.Example)
 		}
@@ -88,6 +97,22 @@ func Commands(root *cobra.Command) string {
 	return b.String()
 }
 
+// documented reports whether the pages describe a command.
+func documented(c *cobra.Command) bool {
+	return !c.Hidden && c.Name() != "help" && c.Name() != "completion"
+}
+
+// columns makes the indented paragraphs of a help text blocks, in which columns stay.
+func columns(text string) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		if strings.HasPrefix(p, "  ") {
+			paragraphs[i] = "```text\n" + p + "\n```"
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
+}
+
 // described returns the text of a flag with its default.
 func described(f *pflag.Flag) string {
 	if slices.Contains([]string{"", "false", "0", "[]"}, f.DefValue) ||
@@ -105,7 +130,7 @@ func Man(root *cobra.Command) string {
 		"\n.SH DESCRIPTION\n" + preformatted(root.Long))
 	var write func(c *cobra.Command)
 	write = func(c *cobra.Command) {
-		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
+		if !documented(c) {
 			return
 		}
 		if c != root {
