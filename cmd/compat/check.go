@@ -45,7 +45,8 @@ with each other, like "compat env".
 
 What a file is checked against without flags:
 
-  a wheel          its platform tag, and its declared dependencies at both ends of each version range
+  a wheel          its platform tag, and its declared dependencies, at both ends of each version
+                   range
   a conda package  the oldest glibc that it declares (__glibc)
   any other file   every built-in platform that has the symbol versions it needs; name an older one
                    with --platform

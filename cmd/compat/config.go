@@ -44,9 +44,9 @@ func newConfigCommand(env environment) *cobra.Command {
 	c.AddCommand(&cobra.Command{
 		Use:   "index",
 		Short: "Show which package index is used",
-		Long: "Show the package indexes that compat uses, in their order, and where each is configured: in the\n" +
-			"environment, or in a configuration file of pip or uv. If none is configured, show the one that\n" +
-			"the pip of this machine would use. No connection is made.\n\n" +
+		Long: "Show the package indexes that compat uses, in their order, and where each is\n" +
+			"configured: in the environment, or in a configuration file of pip or uv. If none is\n" +
+			"configured, show the one that the pip of this machine would use. No connection is made.\n\n" +
 			"Exit code: 0 an index is configured, 1 none is, 2 a configuration file could not be read.",
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return showIndex(env) },

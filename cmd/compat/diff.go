@@ -60,16 +60,16 @@ What is compared depends on what the libraries contain:
 
   always             exported symbols, virtual tables and typeinfo
   debug information  also the types that exported functions and variables use (DWARF, in the library
-                     or in a separate debug file next to it). A type that is defined in a source file
-                     and not in a header is compared only where it is passed by value, because
+                     or in a separate debug file next to it). A type that is defined in a source
+                     file and not in a header is compared only where it is passed by value, because
                      programs may see only a pointer to it; --headers says which types are public.
   --old-headers and  also what a compiler (GCC or Clang) reads from the public headers: types, for
   --new-headers      libraries without debug information, and what programs compile into their own
                      code: macros, inline functions and default arguments
   --app without OLD  the types in the debug information of the program, with those of NEW
 
-The first lines of the output say what was compared and what was not. "no ABI change" is printed only
-if everything that programs can see was compared.
+The first lines of the output say what was compared and what was not. "no ABI change" is printed
+only if everything that programs can see was compared.
 
 Exit code: 0 no incompatible change found, 1 incompatible changes found, 2 could not compare or
 wrong usage.`,

@@ -36,9 +36,9 @@ func newDoctorCommand(env environment) *cobra.Command {
 private key, clock, permissions, webhook and its recent deliveries, and installations. Each problem
 is printed with what to do next.
 
-It reads the same environment variables as "compat serve". If the service runs as the systemd unit of
-the packages, run "sudo compat-doctor", which uses the variables of the unit. To test them, it writes
-a small file to the data folder and a key to Redis and removes both; it changes nothing else.
+It reads the same environment variables as "compat serve". If the service runs as the systemd unit
+of the packages, run "sudo compat-doctor", which uses the variables of the unit. To test them, it
+writes a small file to the data folder and a key to Redis and removes both; it changes nothing else.
 
 Exit code: 0 no problem, 1 a problem, 2 wrong usage.`,
 		Example: "  set -a; . ./compat.env; set +a; compat doctor",
@@ -474,6 +474,6 @@ func (d *doctor) public(ctx context.Context) {
 		d.ok("reports", "%s is reachable", d.service.PublicURL)
 		return
 	}
-	d.fail("reports", problem, "configure the proxy to forward /healthz of this address to the service, "+
-		"without a sign-in, or correct COMPAT_PUBLIC_URL")
+	d.fail("reports", problem, "configure the proxy to forward /healthz of this address to the "+
+		"service, without a sign-in, or correct COMPAT_PUBLIC_URL")
 }

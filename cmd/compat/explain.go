@@ -119,7 +119,8 @@ func explain(ctx context.Context, env environment, f checkFlags, log string, pat
 		file, err := openInput(log)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && slices.Contains(rules.IDs(), log):
-			return fmt.Errorf("%s is the name of a rule, not a log; 'compat rules %s' describes it", log, log)
+			return fmt.Errorf("%s is the name of a rule, not a log; 'compat rules %s' describes it",
+				log, log)
 		case err != nil:
 			return fmt.Errorf("%w; give a readable log, or - for standard input", err)
 		}

@@ -95,7 +95,7 @@ Exit code: 0 the store has facts of all wheels with native code, 2 some are miss
 func newFactsKeyCommand(env environment) *cobra.Command {
 	return &cobra.Command{
 		Use:   "key FILE",
-		Short: "Print the public key of the private key in a PEM file, and create the file if there is none",
+		Short: "Print the public key of a private key (PEM); the file is created if it does not exist",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			key, err := factstore.MakeKey(args[0])

@@ -30,10 +30,10 @@ func newLddCommand(env environment) *cobra.Command {
 		Use:   "ldd [flags] FILE...",
 		Short: "Show what the dynamic linker would load, without running anything",
 		Long: `Show which libraries a program or shared library loads, and which libraries, versions and symbols
-are missing: what "ldd -r" prints in a chroot of --root with LD_BIND_NOW set, and the interpreter that
-a program names. It works for any architecture, and only reads the files. FILE is a path inside the
-root. Without --root, it may be relative to the working directory, as may --library-path, --preload
-and search paths in files.
+are missing: what "ldd -r" prints in a chroot of --root with LD_BIND_NOW set, and the interpreter
+that a program names. It works for any architecture, and only reads the files. FILE is a path inside
+the root. Without --root, it may be relative to the working directory, as may --library-path,
+--preload and search paths in files.
 
 --open simulates dlopen calls after the program has started, in the given order. "--open
 /x/module.so" opens a module as Python does (RTLD_NOW | RTLD_LOCAL). "--open
