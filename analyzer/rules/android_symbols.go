@@ -46,10 +46,10 @@ func undefinedAndroid(
 				Command: "-lpython" + quoted(strings.Join(androidPythons(p)[:1], "")),
 			}}}
 		}
-		f.Message += ". It is in Python " + strings.Join(cpython.Releases(b.Symbol), ", ")
+		f.Message += exportedBy(b.Symbol)
 		if strings.HasPrefix(b.Symbol, "_Py") && f.Severity == analyzer.Error {
 			f.Severity = analyzer.Warning
-			f.Message += ". It is private, and a patch release may have it"
+			f.Message += privateSymbol
 		}
 		return []fix.Candidate{relink(fix.Titled("Build the module with the Python of the tag"))}
 	}

@@ -191,12 +191,10 @@ func checkUndefinedSymbolIOS(p *analyzer.Pass) {
 				Message: fmt.Sprintf("%s imports %s, which Python %s does not export", o.Path, name,
 					p.IOS.Python),
 			}
-			if in := cpython.Releases(name); len(in) > 0 {
-				f.Message += ". It is in Python " + strings.Join(in, ", ")
-			}
+			f.Message += exportedBy(name)
 			if strings.HasPrefix(name, "_Py") {
 				f.Severity = analyzer.Warning
-				f.Message += ". It is private, and a patch release may have it"
+				f.Message += privateSymbol
 			}
 			p.Report(f, relink(fix.Titled("Build the module with the Python of the tag")))
 		}

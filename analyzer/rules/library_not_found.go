@@ -324,8 +324,8 @@ func reportMissing(p *analyzer.Pass, v *analyzer.View, needed string, perhaps bo
 	case variant:
 		add(analyzer.Warning, "This file is one of several variants, and only one is loaded")
 	case plugIn && !inFolder && p.Facts.Wheel != nil:
-		add(analyzer.Warning, "No object links it and no Python source loads it, so it loads only where "+
-			"code opens it as a plug-in")
+		add(analyzer.Warning, "No object links it and no Python code loads it, so it loads only where "+
+			"other code opens it as a plug-in")
 	case plugIn:
 		add(analyzer.Warning, "The object is in a folder of plug-ins, which load only if they are used")
 	case external != "":

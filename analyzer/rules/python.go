@@ -65,6 +65,21 @@ func pythonOf(p *analyzer.Pass, v *analyzer.View) string {
 	return release
 }
 
+// exportedBy says which releases of Python export a symbol; "" if none is known.
+func exportedBy(symbol string) string {
+	switch had := cpython.Releases(symbol); len(had) {
+	case 0:
+		return ""
+	case 1:
+		return ". Python " + had[0] + " exports it"
+	default:
+		return ". Python " + had[0] + " to " + had[len(had)-1] + " export it"
+	}
+}
+
+// privateSymbol is said of a symbol that begins with _Py.
+const privateSymbol = ". It is private, and another patch release may export it"
+
 // notInRelease completes a finding about a symbol of Python that the release does not export.
 func notInRelease(f *analyzer.Finding, release string) []fix.Candidate {
 	had := cpython.Releases(f.Symbol)

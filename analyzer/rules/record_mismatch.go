@@ -95,6 +95,9 @@ func checkRecord(p *analyzer.Pass) {
 
 // names joins at most shown names of things: "a, b and 3 more files" for "file".
 func names(list []string, noun string) string {
+	if len(list) <= shown {
+		return analyzer.And(list)
+	}
 	return analyzer.List(list, shown, len(list), noun)
 }
 

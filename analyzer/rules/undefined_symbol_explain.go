@@ -308,9 +308,9 @@ func (x *lostSymbol) perhapsGlobal() bool {
 		!mayBeGlobal(x.Pass, x.view, x.name()) {
 		return false
 	}
-	x.warn("a Python source of the wheel may load a library that has the symbol first")
-	x.add("A Python source of the wheel loads a library with RTLD_GLOBAL, perhaps one of a package " +
-		"that it requires")
+	x.warn("the Python code of the wheel may load a library that has the symbol first")
+	x.add("The Python code of the wheel loads a library with RTLD_GLOBAL, which may define the " +
+		"symbol")
 	return true
 }
 

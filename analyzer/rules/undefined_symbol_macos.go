@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/cpython"
 	"github.com/compat-app/compat/analyzer/dyld"
 	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -86,12 +85,10 @@ func ofPackageMacOS(
 func ofPythonMacOS(p *analyzer.Pass, f *analyzer.Finding, imports string) []fix.Candidate {
 	name := strings.TrimPrefix(f.Symbol, "_")
 	f.Message = fmt.Sprintf("%s, which Python %s does not export", imports, p.MacOS.Python)
-	if releases := cpython.Releases(name); len(releases) > 0 {
-		f.Message += ". It is in Python " + strings.Join(releases, ", ")
-	}
+	f.Message += exportedBy(name)
 	if strings.HasPrefix(name, "_Py") && f.Severity == analyzer.Error {
 		f.Severity = analyzer.Warning
-		f.Message += ". It is private, and a patch release may have it"
+		f.Message += privateSymbol
 	}
 	return []fix.Candidate{{Fix: fix.Fix{Kind: fix.KindRebuild,
 		Title: fix.Titled("Build the module with Python %s", p.MacOS.Python)}}}

@@ -78,8 +78,8 @@ func checkVariant(p *analyzer.Pass) {
 		return
 	}
 	p.Report(analyzer.Finding{Severity: analyzer.Note, Shown: true, Object: p.Facts.Path,
-		Message: fmt.Sprintf("A variant wheel (label %s; PEP 825, a draft): pip and other installers "+
-			"that do not know variants refuse its name", label)})
+		Message: fmt.Sprintf("This is a variant wheel (label %s; PEP 825, a draft). pip and other "+
+			"installers that do not support variants reject its name", label)})
 	switch {
 	case file == nil:
 		reportVariant(p, p.Facts.Path, "%s has the variant label %s, but no variant.json in its "+

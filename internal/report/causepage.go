@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	g "maragu.dev/gomponents"
@@ -224,26 +225,45 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 	return rows
 }
 
-// evidence returns the evidence of a cause as a table, with a row for each version and library;
-// more than a few rows are folded. name is that of the table.
+// evidence returns the evidence of a cause as a table, with a row for each version and library, and
+// without columns in which there is nothing; more than a few rows are folded. name is that of the
+// table.
 func evidence(c *analyzer.Cause, name string) g.Node {
 	if len(c.Evidence) == 0 {
 		return nil
 	}
-	var rows []g.Node
-	for _, e := range c.Evidence[:min(len(c.Evidence), shownEvidence)] {
-		rows = append(rows, h.Tr(
-			h.Td(codes(causetext.NonEmpty(e.Version, e.Library), " ")),
-			h.Td(codes(e.Symbols, " "), plus(e.MoreSymbols)),
-			h.Td(codes(e.Objects, " "), plus(e.MoreObjects)),
-		))
+	shown := c.Evidence[:min(len(c.Evidence), shownEvidence)]
+	var head g.Group
+	rows := make([]g.Group, len(shown))
+	column := func(title string, cell func(analyzer.Evidence) (names []string, more int)) {
+		if !slices.ContainsFunc(shown, func(e analyzer.Evidence) bool {
+			names, _ := cell(e)
+			return len(names) > 0
+		}) {
+			return
+		}
+		head = append(head, th(title))
+		for i, e := range shown {
+			names, more := cell(e)
+			rows[i] = append(rows[i], h.Td(codes(names, " "), plus(more)))
+		}
+	}
+	column("needs", func(e analyzer.Evidence) ([]string, int) {
+		return causetext.NonEmpty(e.Version, e.Library), 0
+	})
+	column("symbols", func(e analyzer.Evidence) ([]string, int) { return e.Symbols, e.MoreSymbols })
+	column("in", func(e analyzer.Evidence) ([]string, int) { return e.Objects, e.MoreObjects })
+	var body []g.Node
+	for _, cells := range rows {
+		body = append(body, h.Tr(cells))
 	}
 	if n := len(c.Evidence) - shownEvidence; n > 0 {
-		rows = append(rows, h.Tr(h.Td(h.ColSpan("3"), g.Text("and "+analyzer.Count(n, "more row")))))
+		body = append(body, h.Tr(h.Td(h.ColSpan(fmt.Sprint(len(head))),
+			g.Text("and "+analyzer.Count(n, "more row")))))
 	}
 	table := scrolled(name, h.Table(h.Class("stacked"), Rows(
-		h.THead(h.Tr(th("needs"), th("symbols"), th("in"))),
-		h.TBody(Rows(rows...)),
+		h.THead(h.Tr(head)),
+		h.TBody(Rows(body...)),
 	)))
 	return folded(table, len(c.Evidence) > openEvidence, "All that it needs: "+
 		number(len(c.Evidence), "row"))

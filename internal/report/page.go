@@ -127,7 +127,10 @@ func lead(v *View, fresh []int) g.Node {
 	r := &v.Report
 	first, rest := "", cmp.Or(v.Summary, Summary(r))
 	if len(fresh) > 0 {
-		first = upper(r.Causes[fresh[0]].Title)
+		first = r.Causes[fresh[0]].Title
+		if !r.Environment { // there it begins with the name of a package
+			first = upper(first)
+		}
 	}
 	if ship := causetext.Ship(r); len(fresh) > 1 && ship != "" {
 		if after, ok := strings.CutPrefix(rest, ship); ok {
