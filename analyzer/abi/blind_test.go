@@ -2,7 +2,7 @@ package abi
 
 import "testing"
 
-// The number of types that were taken for private is in each result, also where headers decided it
+// The number of types that were treated as private is in each result, also where headers decided it
 // and no blind spot has their names.
 func TestPrivateTypes(t *testing.T) {
 	sides := func(source bool, headers string) *Result {

@@ -86,7 +86,7 @@ func TestXML(t *testing.T) {
 		t.Errorf("the same library, types compared: %v:\n%s", r.Types(), written(r))
 	}
 	const want = `breaking, breaks 1 of 2
-error type-layout-changed point: struct point: it had 8 bytes and has 12 now; the member y moved ` +
+error type-layout-changed point: struct point: it had 8 bytes and now has 12; the member y moved ` +
 		`from byte 4 to byte 8; the member z was added at byte 4.
 `
 	if got := written(Compare(old, grown, Options{})); got != want {

@@ -76,7 +76,7 @@ func TestObjects(t *testing.T) {
 		for affected, two := range map[int][]*Library{1: objects, 2: archives} {
 			r := Compare(two[0], two[1], Options{})
 			want := fmt.Sprintf("breaking, breaks %d of %d\nerror type-layout-changed rec: struct rec: "+
-				"it had 8 bytes and has 12 now; the member b moved from byte 4 to byte 8; the member m "+
+				"it had 8 bytes and now has 12; the member b moved from byte 4 to byte 8; the member m "+
 				"was added at byte 4.\n", affected, map[int]int{1: 1, 2: 3}[affected])
 			if flags == "-g0" {
 				want = fmt.Sprintf("none, breaks 0 of %d\n", len(two[0].Symbols))
@@ -126,9 +126,9 @@ func TestKernelModule(t *testing.T) {
 		"licensed 0x55 - gpl", "added 0x77 - -")
 	const want = `breaking, breaks 3 of 6
 error exported-symbol-removed gone: gone is no longer exported.
-error symbol-checksum-changed changed: The checksum of changed was 0x00000022 and is 0x00000023 now.
-error symbol-namespace-changed moved: moved is in the namespace USB now.
-warning symbol-license-changed licensed: licensed is exported with EXPORT_SYMBOL_GPL now.
+error symbol-checksum-changed changed: The checksum of changed was 0x00000022 and is now 0x00000023.
+error symbol-namespace-changed moved: moved is now in the namespace USB.
+warning symbol-license-changed licensed: licensed is now exported with EXPORT_SYMBOL_GPL.
 note symbol-added added: added is newly exported.
 note symbol-namespace-changed left: left is no longer in the namespace USB.
 `

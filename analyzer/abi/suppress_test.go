@@ -137,7 +137,7 @@ func TestWrongSuppressions(t *testing.T) {
 	for text, want := range map[string]string{
 		"name = s\nhas_tentacles = yes":                               "unknown property has_tentacles",
 		"name = s\naccessed_through = telepathy":                      "accessed_through is direct, pointer, reference or reference-or-pointer",
-		"name = s\nhas_data_member_inserted_at = here":                "has_data_member_inserted_at has a position that is no number of bits, end or function: here",
+		"name = s\nhas_data_member_inserted_at = here":                "has_data_member_inserted_at has a position that is not a number of bits, end or a function: here",
 		"name = s\nhas_data_member_inserted_between = {1}":            "has_data_member_inserted_between has a range without an end",
 		"name = s\nhas_data_member_inserted_at = offset_upon(a)":      "has_data_member_inserted_at has an unknown function offset_upon",
 		"name = s\nhas_data_member_inserted_between = {offset_of(a)}": "has_data_member_inserted_between has a range without an end",

@@ -24,7 +24,7 @@ func TestVtableOfFoldedFunctions(t *testing.T) {
 		"override":   {table(insert), table("_ZN7Derived6insertEi " + move), ""},
 		"exchanged":  {table(insert, remove), table(remove, insert), "Model::insert(int) and is"},
 		"another folded": {
-			table(insert), table(move + " " + remove), "was Model::insert(int) and is Model::move(int)",
+			table(insert), table(move + " " + remove), "was Model::insert(int) and is now Model::move(int)",
 		},
 		"unknown": {table(insert), table(""), ""},
 	} {

@@ -103,6 +103,7 @@ and what to change.
 	root.AddCommand(newConfigCommand(env), newFactsCommand(env), newVersionCommand(env),
 		newAnalyzeCommand(env))
 	root.SetHelpCommand(newHelpCommand())
+	root.SetUsageFunc(writeUsage)
 	refuseOtherShells(root)
 	return root
 }
