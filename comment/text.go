@@ -19,6 +19,9 @@ const (
 	acceptedMore = 8 << 10
 )
 
+// shownTargets limits the platforms and the packages in a line about what was checked.
+const shownTargets = 4
+
 // section returns a list with a heading; "" if it is empty.
 func section(heading string, lines []string, limit int) string {
 	if len(lines) == 0 {
@@ -36,7 +39,7 @@ func section(heading string, lines []string, limit int) string {
 func targets(r *analyzer.Report) string {
 	var lines []string
 	for _, x := range causetext.CheckedOn(r) {
-		lines = append(lines, "- "+x.Markdown(8)+"\n")
+		lines = append(lines, "- "+x.Markdown(shownTargets)+"\n")
 	}
 	return section("\n### Checked on\n\n", lines, targetBytes)
 }

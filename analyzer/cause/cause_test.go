@@ -437,7 +437,7 @@ func TestCopiesAreLinked(t *testing.T) {
 			Rule: "undefined-symbol", Object: object, Symbol: "crc32", Library: "libz.so.1",
 			Fixes: []fix.Fix{
 				{
-					Kind: fix.KindLinkFlag, Title: fix.Titled("Link %s with the library that has it",
+					Kind: fix.KindLinkFlag, Title: fix.Titled("Link %s with libx.so.1",
 						fix.Object(object)),
 					Command: "-Wl,--no-as-needed -lz", Verified: true,
 				},
@@ -446,7 +446,7 @@ func TestCopiesAreLinked(t *testing.T) {
 		}
 	}
 	r := report(lost("p/liba.so.1"), lost("p/liba.so.1.0"))
-	want := "Link p/liba.so.1 and p/liba.so.1.0 with the library that has it"
+	want := "Link p/liba.so.1 and p/liba.so.1.0 with libx.so.1"
 	if x := r.Causes[0].Fixes; len(x) != 2 || x[0].Title.String() != want || x[0].Clears != 2 ||
 		x[0].Command != "-Wl,--no-as-needed -lz" {
 		t.Errorf("%+v", x)

@@ -329,12 +329,36 @@ func (t *Text) choices() []result.CauseFix {
 		}
 		out = append(out, x)
 	}
+	if len(out) > 1 && alike(out[0], out[1]) && t.lowers(out[0]) && !t.lowers(out[1]) {
+		out[0], out[1] = out[1], out[0]
+	}
 	if _, p := t.blamed(); p.Was != "" && t.cause.New { // a change that was made is to be kept
 		slices.SortStableFunc(out, func(a, b result.CauseFix) int {
 			return boolRank(keeps(b)) - boolRank(keeps(a))
 		})
 	}
 	return out
+}
+
+// alike reports whether two fixes change as many packages, remove as much and were tried with the
+// same result.
+func alike(a, b result.CauseFix) bool {
+	return len(a.Requirements()) == len(b.Requirements()) && a.Clears == b.Clears &&
+		a.Verified == b.Verified && a.Conflicts() == b.Conflicts()
+}
+
+// lowers reports whether a fix chooses an older version of a package than the environment has. One
+// that raises a version instead keeps what the other packages were tested with.
+func (t *Text) lowers(x result.CauseFix) bool {
+	return slices.ContainsFunc(x.Requirements(), func(r string) bool {
+		q, err := pkgmeta.ParseRequirement(r)
+		if err != nil {
+			return false
+		}
+		to, errTo := pkgmeta.ParseSpec(q.Spec)
+		from, errFrom := pkgmeta.ParseVersion(t.options.Pins[q.Name].Version)
+		return errTo == nil && errFrom == nil && to.Below(from)
+	})
 }
 
 // Choice returns a fix that chooses versions of pinned packages as the causes of an environment

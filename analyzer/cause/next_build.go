@@ -57,7 +57,9 @@ func nextBuild(x fix.Fix, wheel, requires string) (sentence string, command shel
 				tag.Version[1]), ""
 		case tag.System == platform.TagLinux && to != "":
 			command = "auditwheel repair --plat " + shellword.Quote(to) + " " + builtWheels(wheel)
-			s := next + "run " + string(command)
+			// It adds a tag, and removes only linux_ARCH: another manylinux tag stays.
+			s := next + "run " + string(command) + " while the wheel is tagged linux_" + tag.Arch +
+				", and publish what it writes to wheelhouse"
 			if python := raised(x.Retags[0].To, requires); python != "" {
 				s += ", set the Python tag" + python
 			}

@@ -1,6 +1,7 @@
 package cause
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -43,6 +44,10 @@ var Undefined = &Kind{
 	Title: (*Text).undefinedTitle,
 	Short: func(t *Text) string { return result.Count(t.cause.Symbols, "undefined symbol") },
 	Task:  (*Text).undefinedTask,
+	Platforms: func(g *group, r *result.Report) (fails, works []string) {
+		fails, _ = g.platforms(r, g.lacksSymbol, false)
+		return fails, nil
+	},
 	Owner: true,
 }
 
@@ -61,7 +66,7 @@ func (t *Text) undefinedTitle() string {
 	case t.lacking():
 		of := ""
 		if t.ofSystem() {
-			of = " of the system"
+			of = " of " + cmp.Or(t.someSystems(), "the system")
 		}
 		return fmt.Sprintf("%s%s %s %s, which %s", t.Libraries(), of,
 			result.Plural(libraries, "lacks", "lack"), t.Symbols(), t.importedBy())
@@ -82,7 +87,8 @@ func (t *Text) undefinedTask() Task {
 	case from != "":
 		do = "use a " + from + " that exports " + it + ", or link the library that defines " + it
 	case t.lacking() && t.ofSystem():
-		do = "bundle the " + t.Libraries() + " that it was built with, or build with that of the system"
+		do = "build with the " + t.Libraries() + " of " + cmp.Or(t.someSystems(), "the system") +
+			", or bundle the one that it was built with"
 	case t.lacking():
 		do = "use a " + t.Libraries() + " that has " + it + ", or build without " + it
 	}
@@ -108,6 +114,32 @@ func (g *group) checkedPlatforms(r *result.Report) (fails, works []string) {
 	return fails, works
 }
 
+// lacksSymbol reports whether a library of a platform, which the artifact does not contain, lacks
+// one of the symbols without a version.
+func (g *group) lacksSymbol(p *platform.Platform) bool {
+	return slices.ContainsFunc(g.all, func(f *result.Finding) bool {
+		if f.Symbol == "" || f.Version != "" || f.ProvidedBy != nil || g.artifact.contains(f.Library) {
+			return false
+		}
+		_, without := releases(f)
+		return slices.Contains(without, p.Name)
+	})
+}
+
+// releases lists the systems whose library has the symbol of a finding, and those whose library
+// does not; nil if they were not read.
+func releases(f *result.Finding) (with, without []string) {
+	p, err := platform.Lookup(f.Target, "")
+	if err != nil {
+		return nil, nil
+	}
+	l := p.Library(owner(f))
+	if l == nil {
+		return nil, nil
+	}
+	return l.Releases(f.Symbol)
+}
+
 // lacking reports whether the object links the libraries that should have the symbols.
 func (t *Text) lacking() bool {
 	return !slices.ContainsFunc(t.all, func(f *result.Finding) bool {
@@ -125,6 +157,17 @@ func (t *Text) ofSystem() bool {
 		return other || f.ProvidedBy != nil || err != nil || p.Library(owner(f)) == nil ||
 			t.artifact.contains(owner(f))
 	})
+}
+
+// someSystems says of which systems the libraries lack the symbols if those of newer ones have
+// them: "older systems"; else "".
+func (t *Text) someSystems() string {
+	for _, f := range t.all {
+		if with, _ := releases(f); len(with) == 0 {
+			return ""
+		}
+	}
+	return "older systems"
 }
 
 // hides reports whether the libraries have the symbols, but do not export them.

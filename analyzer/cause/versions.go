@@ -293,6 +293,12 @@ func (t *Text) packageTitle() string {
 	if q := t.onlyVersions(); q != "" {
 		return fmt.Sprintf("needs %s; other versions %s %s", q, several, what)
 	}
+	for _, x := range t.all { // an installer refuses it, before a symbol matters
+		if q, err := pkgmeta.ParseRequirement(x.Requirement); t.pinned() && t.states(x) && err == nil &&
+			q.Name == t.subject {
+			return fmt.Sprintf("requires %s, and fails with %s", q.Name+q.Spec, name)
+		}
+	}
 	title := fmt.Sprintf("fails with %s, which %s %s", name,
 		result.Plural(boolRank(many)+1, one, several), what)
 	if name == t.subject { // its version is not known

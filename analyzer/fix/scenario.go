@@ -92,6 +92,8 @@ type Pin struct {
 type AsRequired struct {
 	Requirements []string // as the artifact has them
 	Pins         []string // what is installed for them: these, or versions of an environment
+	// Implied are the versions that an installer then chooses of packages that no file names.
+	Implied []string
 }
 
 // Retag checks the artifact on another platform.
@@ -255,7 +257,7 @@ func (c Pin) Apply(s Scenario) Scenario {
 }
 
 func (c AsRequired) Apply(s Scenario) Scenario {
-	s.With = append(slices.Clone(s.With), c.Pins...)
+	s.With = slices.Concat(s.With, c.Pins, c.Implied)
 	return s
 }
 

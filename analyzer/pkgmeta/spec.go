@@ -103,6 +103,17 @@ func (s Spec) Admits(v Version) bool {
 	return !slices.ContainsFunc(s.clauses, func(c clause) bool { return !c.admits(v) })
 }
 
+// Below reports whether a clause admits only versions that are older than v.
+func (s Spec) Below(v Version) bool {
+	return slices.ContainsFunc(s.clauses, func(c clause) bool {
+		switch c.op {
+		case "<", "<=", "==", "===", "~=":
+			return !c.admits(v) && c.version.Compare(v) <= 0
+		}
+		return false
+	})
+}
+
 // Keeping returns s with what an older specifier says that s does not: a bound at the end where s
 // has none, and releases that are left out. "<2" keeping ">=1.22,!=1.24.0,<3" is
 // ">=1.22,!=1.24.0,<2". Clauses that s contradicts, and pins, are not kept.

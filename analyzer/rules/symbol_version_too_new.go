@@ -337,7 +337,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 		return nil
 	case p.Platform.Kind == platform.Policy:
 	case p.Platform.Kind == platform.Distribution && !conda:
-		return olderImage(p) // a tag does not name it
+		return olderImage(p, "") // a tag does not name it
 	default:
 		return nil
 	}
@@ -401,18 +401,22 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 				" (c_stdlib_version in conda_build_config.yaml)", p.Platform.LibcVersion),
 		}})
 	}
-	return append(out, olderImage(p)...)
+	return append(out, olderImage(p, "")...)
 }
 
 // olderImage returns the fix that builds the wheel in the image for the platform; nil if there is
-// none.
-func olderImage(p *analyzer.Pass) []fix.Candidate {
+// none. with is the library of which the build may have used another one than that of the image, a
+// newer one that it compiled; "" = it is one of glibc or GCC.
+func olderImage(p *analyzer.Pass, with string) []fix.Candidate {
 	image := platform.BuildImage(p.Platform)
 	if image == "" || p.Platform.Libc != "glibc" {
 		return nil
 	}
 	title := fix.Titled("Build in the %s image (variable of cibuildwheel)", image)
-	if names := without(p); len(names) > 0 {
+	if names := without(p); with != "" {
+		title = fix.Titled("Build in the %s image against its own %s, not a newer one", image,
+			fix.Library(with))
+	} else if len(names) > 0 {
 		title = fix.Titled("Build in the %s image, which has no %s", image,
 			cause.Listed(names, 1, 30, "function"))
 	}

@@ -62,7 +62,7 @@ func checkTagExcludesPlatform(p *analyzer.Pass) {
 		Headline: not + reason, Reason: reason,
 		Message: fmt.Sprintf("%sits tag, %s, is for %s %s and later. The platform has every symbol "+
 			"version that its files need", not, tagged.Name, tagged.Libc, tagged.LibcVersion),
-	}, append(fixes, olderImage(p)...)...)
+	}, append(fixes, olderImage(p, "")...)...)
 }
 
 // checkTagOfOtherLibc reports a wheel that is tagged for the other C library only. If its files do

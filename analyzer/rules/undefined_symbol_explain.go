@@ -136,7 +136,7 @@ func (x *lostSymbol) ofNewerRelease() bool {
 			x.add("%s includes these systems", x.Platform.Name)
 		}
 		x.add("%s of %s has it", soname, titles(with))
-		x.fixes = olderImage(x.Pass)
+		x.fixes = olderImage(x.Pass, soname)
 		return true
 	}
 	return false

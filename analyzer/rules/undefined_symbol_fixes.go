@@ -102,7 +102,7 @@ func linkWith(p *analyzer.Pass, v *analyzer.View, soname string) []fix.Candidate
 		{
 			Fix: fix.Fix{
 				Kind:    fix.KindLinkFlag,
-				Title:   fix.Titled("Link %s with the library that has it", fix.Object(v.Path)),
+				Title:   fix.Titled("Link %s with %s", fix.Object(v.Path), fix.Library(soname)),
 				Command: linkFlags([]string{soname}),
 			},
 			Change: change,

@@ -392,7 +392,7 @@ func (t *Verifier) moving(
 		if lowest {
 			more = t.lowest(next, more)
 		}
-		implied := required && exactly(more) && t.session.Implied(next)
+		implied := t.implied(next, more, required)
 		more = t.concrete(more)
 		names[next] = true
 		moved = append(moved, more)
@@ -417,14 +417,15 @@ func (t *Verifier) moving(
 	}, nil
 }
 
-// exactly reports whether a requirement admits one version.
-func exactly(requirement string) bool {
+// implied reports whether nextPackage found a package of which an installer chooses the version
+// itself: no file names it, and one that was changed requires exactly this version.
+func (t *Verifier) implied(name, requirement string, required bool) bool {
 	q, err := pkgmeta.ParseRequirement(requirement)
-	if err != nil {
+	if err != nil || !required {
 		return false
 	}
 	_, exact := q.Pin()
-	return exact
+	return exact && t.session.Implied(name)
 }
 
 // lowest returns a requirement for the lowest version that a requirement allows, or the

@@ -20,12 +20,14 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 		x.Fixes = []fix.Fix{}
 	}
 	var change fix.AsRequired
+	changed := map[string]bool{} // packages
 	for _, s := range sets {
 		for _, c := range s.Conflicts {
 			if c.By == packages.Artifact && t.session.Given(c.Package) &&
 				!slices.Contains(change.Requirements, c.Requirement) {
 				change.Requirements = append(change.Requirements, c.Requirement)
 				change.Pins = append(change.Pins, t.concrete(c.Requirement))
+				changed[c.Package] = true
 			}
 		}
 	}
@@ -33,6 +35,15 @@ func (t *Verifier) asRequired(fresh []judge.Found, sets []*packages.Set) error {
 		return nil
 	}
 	w, err := t.run(change.Apply(t.base.Scenario))
+	for err == nil && w != nil && len(change.Implied) < maxTogether {
+		next, more, required := t.nextPackage(w, changed)
+		if !t.implied(next, more, required) {
+			break
+		}
+		changed[next] = true
+		change.Implied = append(change.Implied, more)
+		w, err = t.run(change.Apply(t.base.Scenario))
+	}
 	if err != nil || w == nil {
 		return err
 	}

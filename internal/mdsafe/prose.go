@@ -150,7 +150,7 @@ func split(w string) (open, word, tail string) {
 // apostrophes inside, or a number of digits and dots, and nothing like a commit (seven or more
 // hexadecimal digits), an address or a reference (GH-1).
 func plainWord(w string) bool {
-	if w == "" || w == "—" || w == "–" || w == "-" {
+	if w == "" || w == "—" || w == "–" || w == "-" || w == "…" {
 		return true
 	}
 	digits, letters, hex := 0, 0, 0
