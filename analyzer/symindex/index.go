@@ -32,7 +32,7 @@ type Hit struct {
 // concurrent use.
 type Names struct {
 	kept     *elfobj.Names
-	numbers  []int32 // by number in kept: number + 1, or 0 if it is not imported
+	numbers  []*page // by number in kept; nil where none of a page is imported
 	queries  []query
 	first    []int32 // by number of the name: the first query for it
 	more     map[nameVersion]int32
@@ -42,6 +42,12 @@ type Names struct {
 	hits     map[*elfobj.Exports][]Hit
 	defined  map[any]defined // by library
 }
+
+// page has the numbers of consecutive names in Names.kept, plus 1; 0 for those that are not imported.
+// The objects of an artifact import few of the names of an environment, most of them consecutive.
+type page [pageSize]int32
+
+const pageSize = 512
 
 // defined are the names that a library defines, of the first names.
 type defined struct {
@@ -109,24 +115,23 @@ func (n *Names) Of(imports *elfobj.Imports, bare bool) []int32 {
 }
 
 func (n *Names) add(kept uint32, version string) int32 {
-	if len(n.numbers) < n.kept.Len() {
-		n.numbers = append(n.numbers, make([]int32, n.kept.Len()-len(n.numbers))...)
-	}
 	v, ok := n.version[version]
 	if !ok {
 		v = int32(len(n.versions))
 		n.version[version], n.versions = v, append(n.versions, version)
 	}
-	if name := n.numbers[kept] - 1; name >= 0 && n.queries[n.first[name]].version == v {
+	name := n.number(kept)
+	if name >= 0 && n.queries[n.first[name]].version == v {
 		return n.first[name]
 	}
 	number := int32(len(n.queries))
-	if n.numbers[kept] == 0 {
+	if name < 0 {
+		name = int32(len(n.first))
 		n.first = append(n.first, number)
-		n.numbers[kept] = int32(len(n.first))
+		n.set(kept, name)
 		clear(n.hits) // a new name: what is cached is incomplete
 	}
-	key := nameVersion{n.numbers[kept] - 1, v}
+	key := nameVersion{name, v}
 	if number != n.first[key.name] {
 		if known, ok := n.more[key]; ok {
 			return known
@@ -135,6 +140,25 @@ func (n *Names) add(kept uint32, version string) int32 {
 	}
 	n.queries = append(n.queries, query{kept, key})
 	return number
+}
+
+// number returns the number of a name by that in kept, or -1 if it is not imported.
+func (n *Names) number(kept uint32) int32 {
+	if at := int(kept / pageSize); at < len(n.numbers) && n.numbers[at] != nil {
+		return n.numbers[at][kept%pageSize] - 1
+	}
+	return -1
+}
+
+func (n *Names) set(kept uint32, number int32) {
+	at := int(kept / pageSize)
+	if at >= len(n.numbers) {
+		n.numbers = append(n.numbers, make([]*page, at+1-len(n.numbers))...)
+	}
+	if n.numbers[at] == nil {
+		n.numbers[at] = &page{}
+	}
+	n.numbers[at][kept%pageSize] = number + 1
 }
 
 // Find returns the number of the query for a symbol version, if something imports it.
@@ -163,8 +187,8 @@ func (n *Names) In(exports *elfobj.Exports) []Hit {
 			number := int32(-1)
 			if foreign {
 				number = n.Name(exports.Name(i))
-			} else if kept := exports.Number(i); int(kept) < len(n.numbers) {
-				number = n.numbers[kept] - 1
+			} else {
+				number = n.number(exports.Number(i))
 			}
 			if number >= 0 {
 				known = append(known, Hit{number, int32(i)})
@@ -177,8 +201,8 @@ func (n *Names) In(exports *elfobj.Exports) []Hit {
 
 // Name returns the number of a name, or -1 if it is not imported.
 func (n *Names) Name(symbol string) int32 {
-	if kept, ok := n.kept.Find(symbol); ok && int(kept) < len(n.numbers) {
-		return n.numbers[kept] - 1
+	if kept, ok := n.kept.Find(symbol); ok {
+		return n.number(kept)
 	}
 	return -1
 }
