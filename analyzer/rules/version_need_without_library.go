@@ -112,15 +112,13 @@ func checkVersionNeed(p *analyzer.Pass) {
 // checkVersionTable reports symbols with a version in libraries of the artifact without DT_VERSYM.
 func checkVersionTable(p *analyzer.Pass, v *analyzer.View) {
 	for _, need := range v.VersionNeeds {
-		i := slices.IndexFunc(p.Views, func(u *analyzer.View) bool {
-			return !u.HasVersym && slices.Contains(u.Library.Names(), need.Library)
-		})
-		if i < 0 {
+		without := unversioned(p)[need.Library]
+		if without == nil {
 			continue
 		}
 		for b := range v.Bindings().To(dynlink.FromArtifact) {
 			l := b.Provider
-			if b.Outcome != dynlink.Bound || l != p.Views[i].Library || b.Import.Library != need.Library ||
+			if b.Outcome != dynlink.Bound || l != without.Library || b.Import.Library != need.Library ||
 				b.Import.Version == "" {
 				continue
 			}
@@ -145,6 +143,21 @@ func checkVersionTable(p *analyzer.Pass, v *analyzer.View) {
 			break // the loader stops at the first one
 		}
 	}
+}
+
+// unversioned returns the first object of the artifact without DT_VERSYM for each of their names.
+func unversioned(p *analyzer.Pass) map[string]*analyzer.View {
+	return p.Once("unversioned", func() any {
+		out := map[string]*analyzer.View{}
+		for _, u := range slices.Backward(p.Views) {
+			if !u.HasVersym {
+				for _, name := range u.Library.Names() {
+					out[name] = u
+				}
+			}
+		}
+		return out
+	}).(map[string]*analyzer.View)
 }
 
 // scopeOf returns all libraries that are loaded with an object: by itself, and by each object of
