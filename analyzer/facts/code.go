@@ -109,8 +109,7 @@ func readCalls(f *unpack.File) (out []cython.Call) {
 	}
 	read := func(s *elfobj.Segment, from, to uint64) {
 		c := &cython.Calls{}
-		_, _ = io.Copy(c, io.LimitReader(
-			io.NewSectionReader(f.Content, int64(from), int64(to-from)), cython.Sample))
+		examine(c, io.NewSectionReader(f.Content, int64(from), min(int64(to-from), cython.Sample)))
 		out = append(out, c.At(s.Addr+from-s.Offset)...)
 	}
 	var sample *cython.Calls

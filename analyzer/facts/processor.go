@@ -6,6 +6,7 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/processor"
 	"github.com/compat-app/compat/analyzer/unpack"
+	"github.com/compat-app/compat/internal/buffers"
 )
 
 // Larger objects are not examined: those for newer processors would have to be inflated again, with
@@ -24,6 +25,16 @@ func readProcessor(f *unpack.File, o *Object, contents *elfobj.Contents) process
 	}
 	return need
 }
+
+// examine passes what a reader has to one that examines it.
+func examine(to io.Writer, from io.Reader) {
+	b := buffers.Get(copied)
+	defer b.Free()
+	_, _ = io.CopyBuffer(to, from, b.Bytes)
+}
+
+// copied is how many bytes examine reads at once.
+const copied = 32 << 10
 
 // forNewer reports whether a compiler was allowed to use AVX for all code of an object.
 func forNewer(f *unpack.File) bool {
@@ -46,7 +57,7 @@ func forNewer(f *unpack.File) bool {
 	for _, s := range segments {
 		if s.Executable() {
 			n := min(s.FileSize, processor.Sample)
-			_, _ = io.Copy(d, io.NewSectionReader(f.Content, int64(s.Offset), int64(n)))
+			examine(d, io.NewSectionReader(f.Content, int64(s.Offset), int64(n)))
 		}
 	}
 	return d.Everywhere()

@@ -120,7 +120,7 @@ func (p *EnvironmentPass) Run(
 		if rule.Environment == nil {
 			continue
 		}
-		p.rule, p.limit = rule, newLimit()
+		p.rule, p.limit = rule, limit{}
 		rule.Environment(p)
 		if p.dropped {
 			report.AddNote(moreFindings("the environment", rule.ID))

@@ -126,6 +126,7 @@ func (s *Session) runRules(
 	releases := s.Releases(ctx, c)
 	sources := &sources{session: s, ctx: ctx, on: releases.on, set: set, facts: c.Artifact}
 	out := map[*Rule][]Found{}
+	var pass *Pass
 	for _, rule := range s.order(hopeless != nil) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
@@ -137,37 +138,12 @@ func (s *Session) runRules(
 		}
 		if !ok {
 			linking.used = false
-			pass := &Pass{
-				Facts:        c.Artifact,
-				Platform:     c.Target.Platform,
-				Packages:     set.Set,
-				Views:        set.views,
-				Dependencies: set.dependencies,
-				Windows:      set.windows,
-				MacOS:        set.macOS,
-				Android:      set.android,
-				IOS:          set.iOS,
-				Pyodide:      set.pyodide,
-				Scenario:     c.Scenario,
-				Python:       s.judge.options.On.Python,
-				Requested:    c.Target.Requested,
-				Excluded:     c.Target.Excluded,
-				Trial:        trial,
-				GPU:          s.judge.options.GPU,
-				Link:         s.judge.options.Link,
-				Installed:    s.judge.options.Conda != nil,
-				Releases:     releases,
-				Compared:     s.compared[c.Artifact],
-				ABI:          &s.judge.options.ABI,
-				sources:      sources,
-				Pinned:       s.Pinned(),
-				linking:      linking,
-				rule:         rule,
-				limit:        newLimit(),
+			if pass == nil {
+				pass = s.pass(c, trial, set, linking, releases, sources)
 			}
-			pass.emit = func(x *result.Finding, candidates []fix.Candidate) {
+			pass.start(rule, func(x *result.Finding, candidates []fix.Candidate) {
 				known = append(known, Found{Finding: x, Candidates: candidates})
-			}
+			})
 			check(pass)
 			if !linking.used {
 				set.found[rule] = known
@@ -176,13 +152,47 @@ func (s *Session) runRules(
 				set.full = append(set.full, rule.ID)
 			}
 		}
-		out[rule] = known
+		if len(known) > 0 {
+			out[rule], pass = known, nil // the candidates may use it
+		}
 		if hopeless != nil &&
 			slices.ContainsFunc(known, func(x Found) bool { return hopeless(x.Finding) }) {
 			return nil, ctx.Err()
 		}
 	}
 	return out, nil
+}
+
+// pass returns the input of rules, which start completes for each.
+func (s *Session) pass(
+	c Case, trial bool, set *packageSet, linking *linking, releases *Releases, sources *sources,
+) *Pass {
+	return &Pass{
+		Facts:        c.Artifact,
+		Platform:     c.Target.Platform,
+		Packages:     set.Set,
+		Views:        set.views,
+		Dependencies: set.dependencies,
+		Windows:      set.windows,
+		MacOS:        set.macOS,
+		Android:      set.android,
+		IOS:          set.iOS,
+		Pyodide:      set.pyodide,
+		Scenario:     c.Scenario,
+		Python:       s.judge.options.On.Python,
+		Requested:    c.Target.Requested,
+		Excluded:     c.Target.Excluded,
+		Trial:        trial,
+		GPU:          s.judge.options.GPU,
+		Link:         s.judge.options.Link,
+		Installed:    s.judge.options.Conda != nil,
+		Releases:     releases,
+		Compared:     s.compared[c.Artifact],
+		ABI:          &s.judge.options.ABI,
+		Pinned:       s.Pinned(),
+		sources:      sources,
+		linking:      linking,
+	}
 }
 
 // order returns the rules in the order in which they run. If quick is set, rules that need no

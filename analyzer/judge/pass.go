@@ -105,6 +105,11 @@ type Pass struct {
 	limit
 }
 
+// start makes p the input of a rule.
+func (p *Pass) start(r *Rule, emit func(*result.Finding, []fix.Candidate)) {
+	p.rule, p.emit, p.once, p.limit = r, emit, nil, limit{}
+}
+
 // Once returns what compute returns, which is called once for a pass and a name. A rule uses it for
 // what all of its findings have in common.
 func (p *Pass) Once(name string, compute func() any) any {
@@ -200,11 +205,9 @@ const (
 // limit counts the findings of a rule.
 type limit struct {
 	count   int            // number of findings
-	counts  map[string]int // number of findings by object
+	counts  map[string]int // number of findings by object; nil if there are none
 	dropped bool           // findings were dropped
 }
-
-func newLimit() limit { return limit{counts: map[string]int{}} }
 
 // Room reports whether another finding of the rule for an object would be listed. If not, the
 // rule can skip the rest of the object.
@@ -217,6 +220,9 @@ func (l *limit) Room(object string) bool {
 }
 
 func (l *limit) add(object string) {
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
 	l.count++
 	l.counts[object]++
 }

@@ -135,7 +135,8 @@ func readDirectory(r io.ReaderAt, size int64, limit int) (entries []zipEntry, er
 			human(maxDirectory),
 		)
 	}
-	rd := bufio.NewReaderSize(io.NewSectionReader(r, end.directory, int64(end.size)), 64<<10)
+	rd := bufio.NewReaderSize(
+		io.NewSectionReader(r, end.directory, int64(end.size)), int(min(end.size, 64<<10)))
 	var fixed [headerSize]byte
 	for {
 		if _, err := io.ReadFull(rd, fixed[:]); err == io.EOF {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/platform"
@@ -46,7 +47,7 @@ func newPolicies(libc, arch string, platforms []string) (*policies, error) {
 		if p.Kind == platform.Policy && p.Libc == libc {
 			ps.list = append(
 				ps.list,
-				&policy{name: p.Name, rank: p.Priority(), whitelist: whitelist(p), platform: p},
+				&policy{name: p.Name, rank: p.Priority(), whitelist: whitelistOf(p), platform: p},
 			)
 		}
 	}
@@ -60,7 +61,14 @@ func newPolicies(libc, arch string, platforms []string) (*policies, error) {
 	return ps, nil
 }
 
-func whitelist(p *platform.Platform) map[string]bool {
+// whitelists are the whitelists of platforms, which all wheels have in common.
+var whitelists sync.Map
+
+// whitelistOf returns the external libraries that a policy allows.
+func whitelistOf(p *platform.Platform) map[string]bool {
+	if known, ok := whitelists.Load(p); ok {
+		return known.(map[string]bool)
+	}
 	out := map[string]bool{}
 	for _, soname := range p.Whitelist() {
 		if p.Libc == musl && soname == "libc.so" {
@@ -68,6 +76,7 @@ func whitelist(p *platform.Platform) map[string]bool {
 		}
 		out[soname] = true
 	}
+	whitelists.Store(p, out)
 	return out
 }
 
