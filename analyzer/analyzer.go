@@ -183,7 +183,9 @@ type checked struct {
 	published judge.Published      // nil if they are installed
 	verifiers []*trial.Verifier    // for targets on which a finding was found first
 	others    []*trial.Verifier    // of an environment, for artifacts without findings
-	with      map[string]listed    // by the name of a target's platform
+	with      map[string]*listed   // by the name of a target's platform
+	places    map[string][]int     // the artifacts of the report by path, see placesOf
+	placed    int                  // how many of them are in places
 	pins      map[string]cause.Pin // of environments; nil for artifacts
 	tries     bool                 // fixes of other findings are tried with the next artifact
 	refused   []*refused           // pins with other hashes than those of the index
@@ -562,6 +564,18 @@ func decided(found []judge.Found) []judge.Found {
 	})
 }
 
+// placesOf returns the indexes of the artifacts in the report that have a path.
+func (k *checked) placesOf(path string) []int {
+	if k.places == nil {
+		k.places = map[string][]int{}
+	}
+	for ; k.placed < len(k.report.Artifacts); k.placed++ {
+		at := k.report.Artifacts[k.placed].Path
+		k.places[at] = append(k.places[at], k.placed)
+	}
+	return k.places[path]
+}
+
 // account adds a target to the report, and what became of the imports of an artifact on it.
 func (k *checked) account(
 	f *facts.Artifact, t judge.Target, outcome *judge.Outcome, imports result.Accounting,
@@ -571,8 +585,7 @@ func (k *checked) account(
 		target.Accounting = &result.Accounting{Why: []result.Undecided{}}
 	}
 	target.Accounting.Add(imports)
-	i := slices.IndexFunc(k.report.Artifacts, func(a Artifact) bool { return a.Path == f.Path })
-	a := &k.report.Artifacts[i]
+	a := &k.report.Artifacts[k.placesOf(f.Path)[0]]
 	if !slices.Contains(a.Targets, t.Platform.Name) {
 		a.Targets = append(a.Targets, t.Platform.Name)
 	}

@@ -23,19 +23,15 @@ func (k *checked) addTarget(p *platform.Platform, f *facts.Artifact, sets []*pac
 		r.Targets = append(r.Targets, Target{Name: p.Name, Verdict: Compatible, NamesOnly: p.NamesOnly()})
 	}
 	if k.with == nil {
-		k.with = map[string]listed{}
+		k.with = map[string]*listed{}
 	}
 	in, ok := k.with[p.Name]
 	if !ok {
-		in = listed{map[*packages.Release]bool{}, map[packages.ID]bool{}}
+		in = &listed{ids: map[packages.ID]bool{}}
 		k.with[p.Name] = in
 	}
 	for _, s := range sets {
-		for _, rel := range s.Releases {
-			if in.releases[rel] {
-				continue
-			}
-			in.releases[rel] = true
+		for _, rel := range in.releases.Add(s) {
 			// A release is described by its wheel for glibc.
 			if rel.Refused != nil && p.OS == platform.Linux && p.Libc == "glibc" {
 				k.refuse(rel.Refused, s.Given[rel.Name], f.Path, p.Name)
@@ -92,10 +88,9 @@ func (k *checked) refusedPins(o Options) (pins []NoWheel) {
 	return pins
 }
 
-// listed are the packages of a target in the report. The releases are those of many sets, so they
-// are compared by address first.
+// listed are the packages of a target in the report.
 type listed struct {
-	releases map[*packages.Release]bool
+	releases packages.Union
 	ids      map[packages.ID]bool
 }
 

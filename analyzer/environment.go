@@ -243,7 +243,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 	var err error
 	before := len(report.Findings)
 	for _, f := range set.Artifacts {
-		addArtifact(report, describe(f))
+		out.addArtifact(describe(f))
 		if f.Binaries() == 0 || f.Wheel == nil && !f.Conda() {
 			continue
 		}
@@ -280,7 +280,7 @@ func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, o
 		}
 	}
 	for _, x := range e.Listed {
-		addArtifact(report, x)
+		out.addArtifact(x)
 	}
 	for _, n := range e.Notes {
 		report.AddNote(n)
@@ -328,7 +328,7 @@ func (e *Environment) pass(out *checked, o Options) (*judge.EnvironmentPass, err
 		}) {
 			continue // it is listed as a wheel that can be checked
 		}
-		addArtifact(out.report, Artifact{
+		out.addArtifact(Artifact{
 			Path: w.ID(), Kind: KindWheel, Wheel: &Wheel{Name: w.Package, Version: w.Version},
 		})
 	}
@@ -365,12 +365,13 @@ func (e *Environment) empty() bool {
 	return len(e.Wheels)+len(e.Listed) == 0 && len(e.NoWheel)+len(e.Skipped) > 0
 }
 
-// addArtifact adds an artifact, unless it is listed already: environments share wheels.
-func addArtifact(r *Report, a Artifact) {
-	if !slices.ContainsFunc(r.Artifacts, func(x Artifact) bool {
-		return x.Path == a.Path && x.SHA256 == a.SHA256
+// addArtifact adds an artifact to the report, unless it is listed already: environments share
+// wheels.
+func (k *checked) addArtifact(a Artifact) {
+	if !slices.ContainsFunc(k.placesOf(a.Path), func(i int) bool {
+		return k.report.Artifacts[i].SHA256 == a.SHA256
 	}) {
-		r.Artifacts = append(r.Artifacts, a)
+		k.report.Artifacts = append(k.report.Artifacts, a)
 	}
 }
 

@@ -113,7 +113,7 @@ func (q *Question) breaking(
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range set.Releases {
+		for p := range set.All() {
 			if !combined(r, p, limits) {
 				continue
 			}
@@ -138,7 +138,7 @@ func combined(r, with *packages.Release, limits map[string][]string) bool {
 func (q *Question) known(
 	ctx context.Context, r *packages.Release, set *packages.Set, limits map[string][]string,
 ) (*bound, error) {
-	for _, p := range set.Releases {
+	for p := range set.All() {
 		k := packages.History().KnownBadPair(r.ID(), p.ID())
 		if k == nil || !combined(r, p, limits) {
 			continue

@@ -221,7 +221,7 @@ func (s *sources) fileLoads(e startup.Event, l *dynlink.Library) (loads bool, un
 			}
 		}
 	}
-	for _, r := range s.set.Releases {
+	for r := range s.set.All() {
 		for i := range r.Libraries {
 			at := r.Libraries[i].Path
 			known = known || inFolder(at)
@@ -281,7 +281,7 @@ func (s *sources) read() {
 		}
 	}
 	k := s.session.judge.conda
-	for _, r := range slices.Backward(s.set.Releases) {
+	for _, r := range slices.Backward(slices.Collect(s.set.All())) {
 		if k == nil || k.installed(r.Name) == nil {
 			continue
 		}
@@ -419,7 +419,7 @@ func (s *sources) providing(top string) []*packages.Release {
 	}
 	if s.tops == nil {
 		s.tops = map[string][]*packages.Release{}
-		for _, r := range s.set.Releases {
+		for r := range s.set.All() {
 			for i := range r.Libraries {
 				name, _, _ := strings.Cut(facts.ModuleName(r.Libraries[i].Path), "/")
 				if all := s.tops[name]; len(all) == 0 || all[len(all)-1] != r {

@@ -206,7 +206,7 @@ func (d *demand) defines(file string) bool {
 func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Target) {
 	for before := -1; before != len(d.wanted); {
 		before = len(d.wanted)
-		for i, r := range set.Releases {
+		for r := range set.All() {
 			read, err := d.read(ctx, r, on)
 			if err != nil {
 				set.Unresolved = append(
@@ -219,7 +219,7 @@ func (d *demand) complete(ctx context.Context, set *packages.Set, on packages.Ta
 				)
 				continue
 			}
-			set.Releases[i] = read
+			set.Replace(read)
 		}
 	}
 }
@@ -266,7 +266,7 @@ func (d *demand) missing(
 	p *platform.Platform,
 ) map[string]bool {
 	out, users := maps.Clone(d.direct), maps.Clone(d.users)
-	for _, r := range s.Releases {
+	for r := range s.All() {
 		for _, l := range r.Libraries {
 			if !d.wanted[platform.Stem(l.Path)] && !d.wanted[platform.Stem(l.SONAME)] {
 				continue
@@ -283,7 +283,7 @@ func (d *demand) missing(
 		}
 	}
 	reached := map[string]bool{}
-	for _, r := range s.Releases {
+	for r := range s.All() {
 		for _, l := range r.Libraries {
 			for _, stem := range []string{platform.Stem(l.Path), platform.Stem(l.SONAME)} {
 				if _, ok := out[stem]; ok {

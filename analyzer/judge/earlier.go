@@ -100,7 +100,7 @@ func (e *Environment) contents(set *packages.Set) *contents {
 		}
 		return k.sonames[name]
 	}
-	for _, r := range set.Releases {
+	for r := range set.All() {
 		of := add(r.Name, r.Requires)
 		for _, l := range r.Libraries {
 			of[l.SONAME] = true

@@ -92,7 +92,7 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddNote(fmt.Sprintf("could not look up %s, on which the result does not depend: %v",
 				listNames(others), why))
 		}
-		for _, x := range a.Releases {
+		for x := range a.All() {
 			if x.Abridged && !certain && a.comparesUnread(x.Name) {
 				r.AddUnread(result.Unread{Path: c.Artifact.Path, Reason: fmt.Sprintf(
 					"the types of %s are not in the built-in package history, and the result depends on "+
@@ -157,7 +157,7 @@ func (s *Session) replacements(r *result.Report) {
 	if s.judge.conda == nil || len(s.baseline.packages) == 0 {
 		return
 	}
-	for _, x := range s.baseline.packages[len(s.baseline.packages)-1].Releases {
+	for x := range s.baseline.packages[len(s.baseline.packages)-1].All() {
 		was := s.judge.conda.version(x.Name)
 		if v, err := pkgmeta.ParseVersion(was); err == nil && v.String() != x.Version {
 			r.AddNote(fmt.Sprintf("checked with %s==%s, which pip would install instead of the installed "+
@@ -174,7 +174,7 @@ func (s *Session) unfit(r *result.Report, c Case) {
 		return
 	}
 	for _, a := range s.baseline.packages {
-		for _, x := range a.Releases {
+		for x := range a.All() {
 			if wheels := s.wheels[x.Name]; len(wheels) > 0 && together.of(x.Name) == nil {
 				r.AddNote(fmt.Sprintf("%s was checked with %s: the given %s is for another Python or machine",
 					c.Artifact.Path, x.ID(), wheels[0].artifact.Path))
@@ -319,7 +319,7 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 		)
 	}
 	pins, why = nil, ""
-	for _, rel := range a.Releases {
+	for rel := range a.All() {
 		if raw := a.Given[rel.Name]; raw != "" && !rel.Known && depends(rel.Name) {
 			pins = append(pins, s.origin(raw))
 		}
@@ -520,7 +520,9 @@ func (a *packageSet) comparesUnread(name string) bool {
 		case r != nil:
 			return hasTop(r, top)
 		case a.Release(pkgmeta.Normalize(top)) != nil,
-			slices.ContainsFunc(a.Releases, func(x *packages.Release) bool { return hasTop(x, top) }):
+			slices.ContainsFunc(slices.Collect(a.All()), func(x *packages.Release) bool {
+				return hasTop(x, top)
+			}):
 			return false
 		}
 		return mayHave(name, top) ||
@@ -601,7 +603,7 @@ func (s *Session) notInstalled(
 			return v.String() == id.Version
 		})
 	}
-	for _, x := range set.Releases {
+	for x := range set.All() {
 		raw := set.Given[x.Name]
 		if raw == "" || s.originOf(raw).Lock || lists(x.ID(), on) || !lists(x.ID(), packages.Target{}) {
 			continue

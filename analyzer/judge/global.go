@@ -82,8 +82,8 @@ func (s *sources) globalsOfReleases(source packages.Texts) (out []Global) {
 // another package there are none; then it returns the newest of the packages that it requires and
 // imports under their names.
 func (s *sources) importedReleases() []*packages.Release {
-	if len(s.set.Releases) > 0 || s.facts.Metadata == nil {
-		return s.set.Releases
+	if !s.set.Empty() || s.facts.Metadata == nil {
+		return slices.Collect(s.set.All())
 	}
 	var required []pkgmeta.Requirement
 	for _, q := range s.facts.Metadata.Requires {
@@ -99,7 +99,7 @@ func (s *sources) importedReleases() []*packages.Release {
 	if err != nil {
 		return nil
 	}
-	return sets[len(sets)-1].Releases
+	return slices.Collect(sets[len(sets)-1].All())
 }
 
 // topsOf returns the top-level packages and modules with libraries of a release, each once.

@@ -129,7 +129,7 @@ func (ls *libraries) ofRelease(r *packages.Release) []*dynlink.Library {
 type packageLibraries struct {
 	libraries map[*packages.Release][]*dynlink.Library // those that were used
 	named     map[string][]packageLibrary              // by SONAME and file name
-	known     map[*packages.Release]bool               // releases in named
+	known     packages.Union                           // releases in named
 }
 
 // packageLibrary is a library of a release, by its index.
@@ -142,7 +142,6 @@ func newPackageLibraries() *packageLibraries {
 	return &packageLibraries{
 		libraries: map[*packages.Release][]*dynlink.Library{},
 		named:     map[string][]packageLibrary{},
-		known:     map[*packages.Release]bool{},
 	}
 }
 
@@ -160,13 +159,9 @@ func (x *packageLibraries) of(r *packages.Release, site string) []*dynlink.Libra
 	return out
 }
 
-// add adds the names of the libraries of releases.
-func (x *packageLibraries) add(releases []*packages.Release) {
-	for _, r := range releases {
-		if x.known[r] {
-			continue
-		}
-		x.known[r] = true
+// add adds the names of the libraries of the releases in a set.
+func (x *packageLibraries) add(s *packages.Set) {
+	for _, r := range x.known.Add(s) {
 		for i := range r.Libraries {
 			l := &r.Libraries[i]
 			base := path.Base(l.Path)

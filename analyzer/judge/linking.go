@@ -85,7 +85,7 @@ func (k *linking) build() {
 		}
 	}
 	files := slices.Clone(k.given)
-	for _, r := range k.set.Releases {
+	for r := range k.set.All() {
 		files = append(files, k.session.libraries.linkedRelease(r)...)
 	}
 	k.system = staticlink.NewSystem(k.platform, files, k.session.libraries.names)

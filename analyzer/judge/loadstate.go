@@ -124,7 +124,7 @@ func (s *Session) loadWith(c Case, set *packages.Set, baseline *packageSet) *pac
 	own, edited := s.openObjects(x, c)
 	before := imported{}
 	if len(s.judge.options.First) > 0 {
-		for _, r := range set.Releases {
+		for r := range set.All() {
 			if s.importedFirst(r.Name, c.Scenario) {
 				before.add(r.Name, s.libraries.ofRelease(r))
 			}

@@ -76,7 +76,7 @@ func (s *Session) loadMacOS(c Case, with *packages.Set) *MacOSLoad {
 		}
 	}
 	imported := s.imports(c.Artifact, with)
-	for _, r := range with.Releases {
+	for r := range with.All() {
 		for _, l := range r.Libraries {
 			files = append(files, dyld.File{Path: path.Join("/"+dynlink.Site, l.Path), Name: l.Path,
 				Slices: l.MachO, Unread: l.MachO == nil, Kind: dynlink.FromPackage, Origin: r.ID().String(),

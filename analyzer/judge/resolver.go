@@ -238,8 +238,8 @@ func compares(f *facts.Artifact) bool {
 
 func equal(a, b *packages.Set) bool {
 	return slices.EqualFunc(
-		a.Releases,
-		b.Releases,
+		slices.Collect(a.All()),
+		slices.Collect(b.All()),
 		func(x, y *packages.Release) bool { return x.ID() == y.ID() },
 	)
 }

@@ -43,7 +43,7 @@ func (s *Session) reachable(
 	if s.named == nil && len(s.artifacts) > 1 {
 		s.named = siblingsByName(s.artifacts)
 	}
-	s.libraries.installed.add(set.Releases)
+	s.libraries.installed.add(set.Set)
 	f, p := c.Artifact, c.Target.Platform
 	project, together := project(f), s.togetherWith(f, p)
 	var names []string
@@ -99,10 +99,11 @@ func (s *Session) reachable(
 	for _, l := range first {
 		imported[l] = true
 	}
-	for _, r := range set.Releases { // the others that were reached are of other sets
-		if reached[r] == nil && len(first) == 0 {
-			continue
-		}
+	among := set.Ordered(maps.Keys(reached))
+	if len(first) > 0 {
+		among = slices.Collect(set.All())
+	}
+	for _, r := range among {
 		for i, l := range s.libraries.ofRelease(r) {
 			if reached[r][i] || imported[l] {
 				installed = append(installed, l)

@@ -205,7 +205,7 @@ func (s *sources) published(module string) (r *packages.Release, at int) {
 			read = append(read, t.release)
 		}
 	}
-	for _, r := range s.set.Releases {
+	for r := range s.set.All() {
 		if !slices.Contains(read, r) {
 			continue
 		}

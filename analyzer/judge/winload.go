@@ -85,7 +85,7 @@ func (s *Session) loadWindows(c Case, with *packages.Set) *WindowsLoad {
 		}
 	}
 	imported := s.imports(c.Artifact, with)
-	for _, r := range with.Releases {
+	for r := range with.All() {
 		for _, l := range r.Libraries {
 			if l.PE != nil {
 				files = append(files, &winload.File{
@@ -154,7 +154,7 @@ func (s *Session) imports(f *facts.Artifact, with *packages.Set) map[string]bool
 	if s.judge.environment == nil {
 		queue = append(queue, s.judge.given...)
 	} else {
-		for _, r := range with.Releases {
+		for r := range with.All() {
 			if slices.ContainsFunc(r.Libraries, func(l packages.Library) bool {
 				folder, _, _ := strings.Cut(l.Path, "/")
 				return f.Startup.Imported(folder)

@@ -38,7 +38,7 @@ func requirementsOf(t *testing.T, texts ...string) (out []pkgmeta.Requirement) {
 }
 
 func names(s *packages.Set) (out []string) {
-	for _, r := range s.Releases {
+	for r := range s.All() {
 		out = append(out, r.Name+"=="+r.Version)
 	}
 	return out
@@ -147,7 +147,7 @@ func TestResolveLazily(t *testing.T) {
 		})
 		slices.Sort(source.requested)
 		sorted := slices.Sorted(slices.Values(want))
-		if err != nil || len(s.Releases) != len(want) || !slices.Equal(source.requested, sorted) {
+		if err != nil || len(slices.Collect(s.All())) != len(want) || !slices.Equal(source.requested, sorted) {
 			t.Errorf("until %s: requested %v, want %v; %v", enough, source.requested, want, err)
 		}
 	}

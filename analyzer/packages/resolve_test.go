@@ -209,7 +209,7 @@ func requirements(t *testing.T, text string) (out []pkgmeta.Requirement) {
 
 func releases(s *packages.Set) string {
 	var out []string
-	for _, r := range s.Releases {
+	for r := range s.All() {
 		out = append(out, r.Name+"=="+r.Version)
 	}
 	return strings.Join(out, " ")

@@ -2,6 +2,7 @@ package packages
 
 import (
 	"errors"
+	"iter"
 	"slices"
 
 	"github.com/compat-app/compat/analyzer/pkgmeta"
@@ -10,14 +11,18 @@ import (
 // Set is the result of a resolution: one release per package.
 type Set struct {
 	// Newest is set if a fresh install picks this set today: it was resolved at the highest end.
-	Newest bool
-	// in order of discovery: requirements of the user, of the artifact, of packages
-	Releases   []*Release
+	Newest     bool
 	Conflicts  []Conflict
 	Unresolved []Unresolved
 	// by package: the user's requirement that is in effect, as it was written
 	Given    map[string]string
 	Replaced []Replaced
+
+	// in order of discovery: requirements of the user, of the artifact, of packages
+	releases []*Release
+	places   map[string]int // by package: its index in releases; nil until it is needed
+	of       *Set           // the set that In made it of, which has the same releases; or nil
+	left     string         // the package that In left out
 }
 
 // Replaced is a requirement of the user that a later one for the same package replaced and that the
@@ -68,7 +73,7 @@ func (s *search) set() *Set {
 			}
 			set.Unresolved = append(set.Unresolved, u)
 		default:
-			set.Releases = append(set.Releases, c.release)
+			set.releases = append(set.releases, c.release)
 			s.unsatisfied(set, c.release)
 		}
 	}
@@ -130,21 +135,43 @@ func (s *Set) Impossible() *Conflict {
 	return &s.Conflicts[0]
 }
 
+// All iterates over the releases in order of discovery: what the requirements of the user need, of
+// the artifact, of packages.
+func (s *Set) All() iter.Seq[*Release] {
+	return func(yield func(*Release) bool) {
+		for _, r := range s.releases {
+			if r.Name != s.left && !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// Empty reports whether the set has no release.
+func (s *Set) Empty() bool {
+	for range s.All() {
+		return false
+	}
+	return true
+}
+
+// Replace sets the release of a package that the set has.
+func (s *Set) Replace(r *Release) {
+	if at, ok := s.place(r.Name); ok {
+		s.releases[at] = r
+	}
+}
+
 // In returns the set as an artifact sees it that is one of its packages: without the project of the
 // artifact, and with the requirements that the artifact declares instead of those that Resolve was
-// given as the artifact's. It shares Given with s.
+// given as the artifact's. It shares Given and the releases with s: copies for all packages of an
+// environment would have the square of their number.
 func (s *Set) In(project string, declared []pkgmeta.Requirement) *Set {
 	specs := map[string]bool{}
 	for _, q := range declared {
 		specs[q.Name+q.Spec], specs[q.Name] = true, true
 	}
-	out := &Set{Newest: s.Newest, Given: s.Given}
-	out.Releases = make([]*Release, 0, len(s.Releases))
-	for _, r := range s.Releases {
-		if r.Name != project {
-			out.Releases = append(out.Releases, r)
-		}
-	}
+	out := &Set{Newest: s.Newest, Given: s.Given, releases: s.releases, of: s, left: project}
 	for _, c := range s.Conflicts {
 		if c.Package != project && c.Release.Name != project &&
 			(c.By != Artifact || specs[c.Requirement]) {
@@ -165,14 +192,77 @@ func (s *Set) In(project string, declared []pkgmeta.Requirement) *Set {
 	return out
 }
 
-// Release returns the chosen release of a package, nil if the package is not in the set.
-func (s *Set) Release(name string) *Release {
-	for _, r := range s.Releases {
-		if r.Name == name {
-			return r
+// place returns the index of a package in releases. The place of each is found once for a set and
+// all that In makes of it.
+func (s *Set) place(name string) (at int, ok bool) {
+	if s.of != nil {
+		at, ok = s.of.place(name)
+		return at, ok && name != s.left
+	}
+	if s.places == nil {
+		s.places = make(map[string]int, len(s.releases))
+		for i, r := range s.releases {
+			s.places[r.Name] = i
 		}
 	}
+	at, ok = s.places[name]
+	return at, ok
+}
+
+// Release returns the chosen release of a package, nil if the package is not in the set.
+func (s *Set) Release(name string) *Release {
+	if at, ok := s.place(name); ok {
+		return s.releases[at]
+	}
 	return nil
+}
+
+// Ordered returns those of some releases that are in the set, in its order.
+func (s *Set) Ordered(some iter.Seq[*Release]) (out []*Release) {
+	var places []int
+	for r := range some {
+		if at, ok := s.place(r.Name); ok && s.releases[at] == r {
+			places = append(places, at)
+		}
+	}
+	slices.Sort(places)
+	for _, at := range places {
+		out = append(out, s.releases[at])
+	}
+	return out
+}
+
+// Union collects the releases of sets. Its zero value has none.
+type Union struct {
+	releases map[*Release]bool
+	sets     map[*Set]*Set // the first of those that In made of a set, by that set
+}
+
+// Add returns the releases of a set that no other has that was added, in their order. The sets of
+// the packages of an environment, which In made of one, cost no more than the first of them.
+func (u *Union) Add(s *Set) (fresh []*Release) {
+	if u.releases == nil {
+		u.releases, u.sets = map[*Release]bool{}, map[*Set]*Set{}
+	}
+	add := func(r *Release) {
+		if r != nil && !u.releases[r] {
+			u.releases[r] = true
+			fresh = append(fresh, r)
+		}
+	}
+	of := s
+	if s.of != nil {
+		of = s.of
+	}
+	if first := u.sets[of]; first != nil {
+		add(s.Release(first.left)) // the first has all others
+		return fresh
+	}
+	u.sets[of] = s
+	for r := range s.All() {
+		add(r)
+	}
+	return fresh
 }
 
 // Names reports whether the set has a release of a package, or a requirement for one that could

@@ -85,7 +85,7 @@ func checkCUDAMajor(p *analyzer.Pass) {
 // installedCUDA returns the CUDA release of the installed packages, and a package of that release.
 // It is "" if there is none, or more than one.
 func installedCUDA(p *analyzer.Pass) (major, by string) {
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		m := gpu.MajorOfPackage(r.Name)
 		if _, local, ok := strings.Cut(r.Version, "+cu"); ok && r.Name == "torch" &&
 			len(local) >= 3 {

@@ -447,7 +447,7 @@ func notLookedUp(p *analyzer.Pass, library string) string {
 			names = append(names, u.Package)
 		}
 	}
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		if !r.Known && !p.Together(r.Name) {
 			names = append(names, r.Name)
 		}

@@ -44,7 +44,7 @@ func checkLibxml2(p *analyzer.Pass) {
 		same := func(r *packages.Release) bool { // without the last number
 			return r.Libxml2(analyzer.Lxml)/100 == v.Libxml2/100
 		}
-		for _, r := range p.Packages.Releases {
+		for r := range p.Packages.All() {
 			has := r.Libxml2(analyzer.Lxml)
 			if has == 0 || same(r) {
 				continue

@@ -123,7 +123,7 @@ func checkNumPyOfOthers(p *analyzer.Pass, version string, sure bool) {
 		return
 	}
 	var releases []packages.ID
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		releases = append(releases, r.ID())
 	}
 	for _, u := range p.Packages.Unresolved {

@@ -38,7 +38,7 @@ func checkOpened(p *analyzer.Pass) {
 			provided[n] = true
 		}
 	}
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		for i := range r.Libraries {
 			l := dynlink.Library{Path: r.Libraries[i].Path, SONAME: r.Libraries[i].SONAME}
 			for _, n := range l.Names() {

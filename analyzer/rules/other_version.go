@@ -44,7 +44,7 @@ func stem(soname string) string {
 func otherVersion(p *analyzer.Pass, needed string) *packages.Release {
 	wanted := stem(needed)
 	var known map[string]bool
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		for i := range r.Libraries {
 			l := &r.Libraries[i]
 			if stem(l.SONAME) != wanted && stem(path.Base(l.Path)) != wanted {
@@ -78,7 +78,7 @@ func related(p *analyzer.Pass) map[string]bool {
 			enter(q.Name)
 		}
 	}
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		if p.Facts.Metadata == nil || !p.Pinned && p.Given(r.Name) {
 			enter(r.Name)
 		}
@@ -131,7 +131,7 @@ func siblingWithout(p *analyzer.Pass, needer *dynlink.Library, missing string) [
 			return !slices.ContainsFunc(l.Needed, func(n string) bool {
 				return stem(n) == stem(missing) &&
 					!slices.ContainsFunc(
-						p.Packages.Releases,
+						slices.Collect(p.Packages.All()),
 						func(q *packages.Release) bool { return provides(q, n) },
 					)
 			})

@@ -258,7 +258,7 @@ func providedByRequirement(p *analyzer.Pass, dll string) bool {
 // installing returns the package of the environment that installs a library, given by its file name
 // in any case, and the path; nil if no package that was read does.
 func installing(p *analyzer.Pass, library string) (*packages.Release, string) {
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		for _, l := range r.Libraries {
 			if strings.EqualFold(path.Base(l.Path), library) {
 				return r, l.Path

@@ -134,7 +134,7 @@ func because(v *analyzer.View, l *dynlink.Library) string {
 // the folder's.
 func inPlace(p *analyzer.Pass, l *dynlink.Library, b dynlink.Binding) string {
 	name := l.Names()[0]
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		for i := range r.Libraries {
 			if have := dynlink.OfPackage(r, &r.Libraries[i]); have.Names()[0] == name &&
 				have.Known &&

@@ -245,7 +245,7 @@ func needsNone(r *packages.Release, l *missingSymbols) bool {
 
 // pinnedBy names the package that pins this one.
 func pinnedBy(p *analyzer.Pass, name string) string {
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		for _, q := range r.Requires {
 			if q.Name == name && strings.Contains(q.Spec, "==") {
 				return fmt.Sprintf(" (%s==%s pins %s%s)", r.Name, r.Version, q.Name, q.Spec)

@@ -75,7 +75,7 @@ func checkTypeSizes(p *analyzer.Pass) {
 // definesType returns the release of the environment that defines a type, and its size; nil if none
 // of those that were read does.
 func definesType(p *analyzer.Pass, name string) (r *packages.Release, size int64) {
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		if t := r.Type(name); t != nil {
 			return r, t.Size
 		}

@@ -249,7 +249,7 @@ func ofPackages(p *analyzer.Pass) []string {
 		return nil
 	}
 	var names []string
-	for _, r := range p.Packages.Releases {
+	for r := range p.Packages.All() {
 		for _, l := range r.Libraries {
 			name := cmp.Or(l.SONAME, path.Base(l.Path))
 			s, known := platform.ProviderOf(name)

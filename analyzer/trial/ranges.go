@@ -67,7 +67,7 @@ func (t *Verifier) rangeOf(x judge.Found, low, high *packages.Set) (*result.Rang
 				return platform.OfFamily(x.Library)(l.Path)
 			}))
 	}
-	releases := slices.Clone(bad.Releases)
+	releases := slices.Collect(bad.All())
 	slices.SortStableFunc(releases, func(a, b *packages.Release) int { return likely(b) - likely(a) })
 	for _, at := range releases {
 		other := good.Release(at.Name)

@@ -124,7 +124,7 @@ func (e *Pinned) resolve(
 			return nil, err
 		}
 		more := false
-		for _, r := range set.Releases {
+		for r := range set.All() {
 			if limits[r.Name] != nil && !limited[r.Name] {
 				spec := strings.Join(limits[r.Name], ",")
 				with = append(with, pkgmeta.Requirement{Name: r.Name, Spec: spec, Raw: r.Name + spec})
@@ -148,7 +148,7 @@ func (e *Pinned) imply(set *packages.Set, names map[string]Pin, history bool) {
 		p.Requirement = id.String()
 		e.Pins, added = append(e.Pins, p), append(added, p.Requirement)
 	}
-	for _, r := range set.Releases {
+	for r := range set.All() {
 		if _, listed := names[r.Name]; !listed {
 			add(r.ID())
 		}
@@ -184,7 +184,7 @@ func (e *Pinned) imply(set *packages.Set, names map[string]Pin, history bool) {
 func neededBy(set *packages.Set, names map[string]Pin) map[string]Pin {
 	releases := map[string]*packages.Release{}
 	var work []string
-	for _, r := range set.Releases {
+	for r := range set.All() {
 		releases[r.Name] = r
 		if _, listed := names[r.Name]; listed {
 			work = append(work, r.Name)

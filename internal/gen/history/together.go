@@ -76,7 +76,7 @@ func torchSet(
 	if err != nil {
 		return nil, err
 	}
-	out := set.Releases
+	out := slices.Collect(set.All())
 	for _, name := range []string{"torchvision", "torchaudio"} {
 		versions, err := history.Versions(ctx, name, on)
 		if err != nil {
