@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/compat-app/compat/internal/buffers"
 	"github.com/compat-app/compat/internal/inflate"
 )
 
@@ -17,8 +18,12 @@ const (
 	step = 8 << 20
 	// The compressed bytes of the end that are read first: leastEnd, or a part of the member. mostEnd
 	// limits them, because they are in memory.
-	leastEnd, endShare = 256 << 10, 256
+	leastEnd, endShare = 128 << 10, 1024
 	mostEnd            = 128 << 20
+	// The least and the most compressed bytes that are read at once, if so many will be needed.
+	leastAhead, mostAhead = 128 << 10, 4 << 20
+	// About how many compressed bytes the inflater has read and not used.
+	inflateBuffer = 64 << 10
 )
 
 // partial is a deflated member of which only what is read is inflated: from its beginning, and from
@@ -43,6 +48,8 @@ type partial struct {
 	tail    Scratch // what they contain; nil = nothing yet
 	from    int64   // where tail begins
 	unknown []inflate.Span
+	// The compressed bytes that were added to the end last, and how many more bytes they contain.
+	added, gained int64
 }
 
 // partially returns the content of a deflated member if it is read partially, or else nil. rd
@@ -132,23 +139,31 @@ func (p *partial) more(off, end int64) {
 func (p *partial) worth(packed int64) bool { return packed <= p.length/4*3 }
 
 // ending returns how many of the last compressed bytes are read next, so that they contain those
-// from off on: as many as it needs if they are compressed like those that were read, but at least a
-// quarter more than before, and at most three times as many.
+// from off on: as many as it needs if they are compressed like those that were read last, but at
+// least an eighth more than before, and at most twice as many, or three times at the beginning.
 func (p *partial) ending(off int64) int64 {
 	have := int64(len(p.end))
 	n := max(leastEnd, p.length/endShare)
-	if have > 0 {
-		n = have
-		if p.tail != nil {
-			n += (p.from - off) * have / max(p.size-p.from, 1)
+	switch {
+	case have == 0:
+	case p.tail != nil && off >= p.from: // a byte is copied from a little before
+		n = have + max(leastEnd, have/8)
+	default:
+		most := 2 * have
+		if have < near {
+			most += have
 		}
-		n = min(max(n+leastEnd/2, have+have/4), 3*have)
+		n = most
+		if p.gained > 0 {
+			n = min(max(have+(p.from-off)*p.added/p.gained+leastEnd, have+have/8), most)
+		}
 	}
 	return min(n, mostEnd, p.length)
 }
 
 // forward inflates from the beginning up to an offset.
 func (p *partial) forward(to int64) {
+	p.ahead(to)
 	for p.done < to {
 		n, err := p.rd.Read(p.in.buf)
 		if n > 0 {
@@ -161,6 +176,22 @@ func (p *partial) forward(to int64) {
 			return
 		}
 	}
+}
+
+// ahead reads the compressed bytes that the inflater needs up to an offset at once, as far as is
+// known: the io.ReaderAt is slow, and keeps them.
+func (p *partial) ahead(to int64) {
+	if p.done < near {
+		return
+	}
+	used := max(*p.taken-inflateBuffer, 0)
+	n := (to-p.done)*used/p.done - inflateBuffer
+	if n = min(n, mostAhead, p.length-int64(len(p.end))-*p.taken); n < leastAhead {
+		return
+	}
+	b := buffers.Get(int(n))
+	defer b.Free()
+	_, _ = p.packed.ReadAt(b.Bytes, *p.taken) // an error is returned again by the next read
 }
 
 // spend counts inflated bytes. It returns false if a limit is reached, or ctx ended.
@@ -193,6 +224,7 @@ func (p *partial) backward(n int64) {
 		if p.tail != nil {
 			p.tail.Close()
 		}
+		p.added, p.gained = fresh, p.from-(p.size-size)
 		p.tail, p.from, p.unknown = to, p.size-size, unknown
 		p.missed = !p.spend(size)
 	case errors.Is(err, inflate.ErrNoBlock): // perhaps in more bytes

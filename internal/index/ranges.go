@@ -250,7 +250,7 @@ const (
 	// Small members with at most gap bytes between them are read together, up to together bytes.
 	gap, together = 64 << 10, 8 << 20
 	// The bytes that are requested of a large member at least, and at most.
-	leastPart, mostPart = 256 << 10, 16 << 20
+	leastPart, mostPart = 128 << 10, 1 << 20
 )
 
 // inParts reports whether a member is read in parts.
@@ -416,15 +416,15 @@ func (s *sparse) read(from *source, p []byte, off int64) (int, error) {
 }
 
 // next returns what to download of a large member before the window i, so that bytes from off to
-// end can be read: a quarter of what was read directly before, because the next bytes are probably
-// read too.
+// end can be read: an eighth of what was read directly before, because the next bytes are probably
+// read too. Whoever knows that reads them at once.
 func (f *source) next(i int, off, end int64) (from, to int64) {
 	before := int64(0)
 	for n, at := i-1, off; n >= 0 && f.read[n].at+f.read[n].size == at; n-- {
 		before += f.read[n].size
 		at = f.read[n].at
 	}
-	to = max(end, off+min(max(before/4, leastPart), mostPart))
+	to = max(end, off+min(max(before/8, leastPart), mostPart))
 	if i < len(f.read) {
 		to = min(to, f.read[i].at)
 	}
