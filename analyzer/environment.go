@@ -73,9 +73,13 @@ type Reading struct {
 // Read reads inputs with the limits of the options. The error is that of ctx, or that an input
 // cannot be read; what is damaged is in Unread.
 func Read(ctx context.Context, inputs []Input, o Options) (*Reading, error) {
+	return readWith(ctx, inputs, o.reading())
+}
+
+func readWith(ctx context.Context, inputs []Input, o facts.Options) (*Reading, error) {
 	r := &Reading{names: elfobj.NewNames()}
 	var err error
-	r.set, err = facts.Read(ctx, inputs, o.reading(), r.names)
+	r.set, err = facts.Read(ctx, inputs, o, r.names)
 	return r, err
 }
 
@@ -196,26 +200,45 @@ func (a *Analyzer) environments(
 	list []*Environment,
 	o Options,
 ) (*checked, error) {
-	out := &checked{report: result.New(o.Version), pins: map[string]cause.Pin{}}
-	out.report.Environment = true
-	for _, e := range list {
-		e.addPins(out.pins)
-		if err := a.environment(ctx, e, o, out); err != nil {
-			return nil, err
+	read := make([]*Reading, len(list))
+	for i, e := range list {
+		if read[i] = e.Read; read[i] == nil {
+			lean := o.reading()
+			lean.Lean = true
+			var err error
+			if read[i], err = readWith(ctx, e.Wheels, lean); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return out, nil
+	for {
+		out := &checked{report: result.New(o.Version), pins: map[string]cause.Pin{}}
+		out.report.Environment = true
+		for i, e := range list {
+			e.addPins(out.pins)
+			if err := a.environment(ctx, e, read[i], o, out); err != nil {
+				return nil, err
+			}
+		}
+		again := false
+		for i, e := range list {
+			r := read[i]
+			some, err := r.set.Complete(ctx, e.Wheels, o.reading(), r.names)
+			if err != nil {
+				return nil, err
+			}
+			again = again || some
+		}
+		if !again {
+			return out, nil
+		}
+	}
 }
 
 // environment checks each wheel with the other packages, and adds the result to out.
-func (a *Analyzer) environment(ctx context.Context, e *Environment, o Options, out *checked) error {
-	read := e.Read
-	if read == nil {
-		var err error
-		if read, err = Read(ctx, e.Wheels, o); err != nil {
-			return err
-		}
-	}
+func (a *Analyzer) environment(
+	ctx context.Context, e *Environment, read *Reading, o Options, out *checked,
+) error {
 	set, names := read.set, read.names
 	if e.Platform != "" {
 		o.Platforms = []string{e.Platform}

@@ -97,6 +97,11 @@ func (a *Artifact) Binaries() int {
 	return len(a.Objects) + len(a.MachO) + len(a.PE) + len(a.Android) + len(a.Wasm)
 }
 
+// unsearched reports whether Opens of an object is not known.
+func (a *Artifact) unsearched() bool {
+	return slices.ContainsFunc(a.Objects, func(o *Object) bool { return o.Unsearched })
+}
+
 // Tagged reports whether a wheel's tags name an architecture.
 func (a *Artifact) Tagged(arch string) bool {
 	return a.Wheel != nil && slices.ContainsFunc(a.Wheel.Tags, func(t pkgmeta.Tag) bool {

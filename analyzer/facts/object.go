@@ -31,8 +31,10 @@ type Object struct {
 	// ComparesLibxml2 is set for a module that contains libxml2, uses trees of lxml, and refuses to be
 	// imported with an lxml that contains another release of libxml2.
 	ComparesLibxml2 bool
-	// Sorted names of libraries among its constants that it may pass to dlopen.
+	// Sorted names of libraries among its constants that it may pass to dlopen. Checks ask NamesAny.
 	Opens []string
+	// Unsearched is set if its constants were not read, so that Opens is not known; see Options.Lean.
+	Unsearched bool
 	// Loads is set for a module that may load libraries or change how others are loaded: it calls
 	// dlopen, or was compiled from Python code (Cython, Nuitka) that does so with ctypes.
 	Loads bool
@@ -49,6 +51,14 @@ type Object struct {
 	host   Host   // see Host
 	inside bool   // in a package, but not in a folder that loaders search
 	stem   string // the path without the parts that differ between variants
+	asked  bool   `compact:"-"` // NamesAny was called and Opens is not known
+}
+
+// NamesAny reports whether one of some libraries is among Opens. Where that is not known, the answer
+// is false, and Set.Asked reports that it matters.
+func (o *Object) NamesAny(libraries ...string) bool {
+	o.asked = o.asked || o.Unsearched
+	return slices.ContainsFunc(libraries, func(n string) bool { return slices.Contains(o.Opens, n) })
 }
 
 var extensionSuffix = lazyregexp.New(`\.(cpython-[0-9a-z]+|abi3|pypy[0-9a-z_]+)[^/]*\.so$`)

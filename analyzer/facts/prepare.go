@@ -64,9 +64,12 @@ type prepared struct {
 	name   string
 }
 
+// left is what is not read of objects: see Options.NoGPU and Options.Lean.
+type left struct{ gpu, opens bool }
+
 // prepare reads a file, and adds the symbols of an object to names. It is called concurrently
 // and uses only its arguments.
-func prepare(f *unpack.File, names *elfobj.Names, noGPU bool) *prepared {
+func prepare(f *unpack.File, names *elfobj.Names, leave left) *prepared {
 	p := &prepared{}
 	wheel := f.Package.Kind == unpack.KindWheel
 	switch {
@@ -97,7 +100,7 @@ func prepare(f *unpack.File, names *elfobj.Names, noGPU bool) *prepared {
 	case isSource(f.Path):
 		p.readSource(f)
 	default:
-		p.binary(f, names, noGPU)
+		p.binary(f, names, leave)
 	}
 	return p
 }
@@ -129,7 +132,7 @@ func start(f *unpack.File) []byte {
 	return head[:n]
 }
 
-func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
+func (p *prepared) binary(f *unpack.File, names *elfobj.Names, leave left) {
 	head := start(f)
 	if isPE(head) {
 		p.readPE(f)
@@ -181,10 +184,15 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 		return
 	}
 	p.object = newObject(f.Path, f.Package.Format, p.elf)
-	if !noGPU {
+	if !leave.gpu {
 		p.object.GPU, p.gpuErr = gpu.Read(p.elf, f.Content, f.Size)
 	}
-	p.object.Opens = readOpened(p.elf, f.Content)
+	numpy := p.object.Extension() || p.elf.Imports.Any(opensCapsule) // constants are searched for it
+	if leave.opens && f.Partial && !numpy && p.elf.Imports.Any(opens) {
+		p.object.Unsearched = true
+	} else {
+		p.object.Opens = readOpened(p.elf, f.Content)
+	}
 	p.object.Release = readRelease(p.object, f)
 	if !p.object.Extension() && p.elf.SONAME != "" {
 		p.object.Locals = elfobj.ReadLocals(f.Content, f.Size)
@@ -192,7 +200,7 @@ func (p *prepared) binary(f *unpack.File, names *elfobj.Names, noGPU bool) {
 	if p.object.Extension() {
 		p.object.Loads = readLoads(p.elf, f.Content)
 	}
-	if p.object.Extension() || p.elf.Imports.Any(opensCapsule) {
+	if numpy {
 		p.object.NumPy, p.object.NumPyError = readNumPyBuild(p.elf, f.Content, f.Size)
 	}
 	if p.object.Extension() {

@@ -34,8 +34,11 @@ type Input struct {
 	// what is needed is read; see unpack.Options.Partial.
 	Partial bool `json:"-"`
 	// Keep gets what Encode returns for a wheel, if all of it could be read; nil = nobody does. whole
-	// is false if Options.NoGPU left something out.
+	// is false if Options.NoGPU or Options.Lean left something out.
 	Keep func(stored []byte, whole bool) `json:"-"`
+	// Reopen returns the wheel of a Stored input of which something may have been left out; nil: all is
+	// in Content, or the wheel cannot be read.
+	Reopen func(ctx context.Context) (Input, error) `json:"-"`
 }
 
 // Options are limits and callbacks for reading. The zero value has the default limits of
@@ -51,6 +54,10 @@ type Options struct {
 	// NoGPU leaves out which GPUs objects have code for, if the input is Partial: that code is most of
 	// a large wheel.
 	NoGPU bool
+	// Lean leaves out the names of libraries that objects may open (Object.Opens), if the input is
+	// Partial and the constants of an object are read for nothing else: they are half of what is read
+	// of a large wheel, and few checks ask for them. See Set.Complete.
+	Lean bool
 	// Cache is what was read before; nil = nothing is kept.
 	Cache *Cache
 }
@@ -182,6 +189,35 @@ func Read(ctx context.Context, inputs []Input, o Options, names *elfobj.Names) (
 	return r, nil
 }
 
+// Complete reads those inputs again, completely, of which a check needed something that
+// Options.Lean had left out. inputs, o and names are those of Read. The check has to be repeated if
+// some were.
+func (r *Set) Complete(
+	ctx context.Context, inputs []Input, o Options, names *elfobj.Names,
+) (some bool, _ error) {
+	o.Lean = false
+	for i, a := range r.Artifacts {
+		at := slices.IndexFunc(inputs, func(in Input) bool { return unpack.Safe(in.Name) == a.Path })
+		if at < 0 || !slices.ContainsFunc(a.Objects, func(o *Object) bool { return o.asked }) {
+			continue
+		}
+		again, err := read(ctx, inputs[at], o, names)
+		if err != nil {
+			return false, err
+		}
+		some = true
+		if len(again.Artifacts) != 1 || len(again.Unread) > 0 { // it cannot be read any more
+			r.Unread = append(r.Unread, again.Unread...)
+			for _, o := range a.Objects {
+				o.Unsearched, o.asked = false, false
+			}
+			continue
+		}
+		r.Artifacts[i] = again.Artifacts[0]
+	}
+	return some, nil
+}
+
 // read reads one input.
 func read(ctx context.Context, in Input, o Options, names *elfobj.Names) (*Set, error) {
 	r := &Set{}
@@ -189,11 +225,18 @@ func read(ctx context.Context, in Input, o Options, names *elfobj.Names) (*Set, 
 		if err := r.stored(in, o, names); err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
-		return r, nil
+		if o.Lean || in.Reopen == nil || !slices.ContainsFunc(r.Artifacts, (*Artifact).unsearched) {
+			return r, nil
+		}
+		wheel, err := in.Reopen(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
+		return read(ctx, wheel, o, names)
 	}
-	noGPU := in.Partial && o.NoGPU
+	leave := left{gpu: in.Partial && o.NoGPU, opens: in.Partial && o.Lean}
 	prepare := func(f *unpack.File) any {
-		p := prepare(f, names, noGPU)
+		p := prepare(f, names, leave)
 		if o.ABI && p.object != nil && p.object.Public() {
 			p.object.ABI = readABI(f, p.object.Object)
 		}
@@ -257,7 +300,7 @@ func read(ctx context.Context, in Input, o Options, names *elfobj.Names) (*Set, 
 	r.packages(packages, byPackage, problems)
 	if in.Keep != nil && !o.ABI {
 		if stored, err := Encode(r, names); err == nil {
-			in.Keep(stored, !noGPU)
+			in.Keep(stored, leave == left{})
 		}
 	}
 	return r, nil

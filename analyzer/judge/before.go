@@ -243,11 +243,7 @@ func (p *Pass) MayOpen(v *View) bool {
 	f := p.Facts
 	return len(f.Program) == 0 || f.Loads == nil || f.Loads.Opaque() ||
 		f.Program.MayLoad(facts.Installed(v.Path), names...) ||
-		slices.ContainsFunc(p.Views, func(u *View) bool {
-			return slices.ContainsFunc(u.Opens, func(opened string) bool {
-				return slices.Contains(names, opened)
-			})
-		})
+		slices.ContainsFunc(p.Views, func(u *View) bool { return u.NamesAny(names...) })
 }
 
 // others returns the artifacts that are installed with this one.

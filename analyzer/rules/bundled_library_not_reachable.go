@@ -337,9 +337,7 @@ func (x unreached) found(p *analyzer.Pass) bool {
 // name the library that the object needs, so that it does not load that first.
 func opensBefore(p *analyzer.Pass, v *analyzer.View, needed string) bool {
 	return slices.ContainsFunc(p.Views, func(by *analyzer.View) bool {
-		return slices.ContainsFunc(v.Library.Names(), func(n string) bool {
-			return slices.Contains(by.Opens, n)
-		}) && !slices.Contains(by.Opens, needed)
+		return by.NamesAny(v.Library.Names()...) && !by.NamesAny(needed)
 	})
 }
 

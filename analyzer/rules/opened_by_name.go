@@ -14,6 +14,8 @@ var openedByName = &analyzer.Rule{
 	ID:       "opened-by-name",
 	Title:    "An object may open libraries by name at run time",
 	Severity: analyzer.Note,
+	// Who installs packages cannot do anything about it, and their environments have dozens.
+	Packaging: true,
 	Doc: `The object calls dlopen, and its constants contain names of libraries that neither the
 artifact, the platform nor an installed package provides. It may open them at run time: a driver
 (libcuda.so.1), an optional feature, or an alternative name. They are not in DT_NEEDED, so neither

@@ -73,9 +73,7 @@ func ofProgram(p *analyzer.Pass, symbol string) bool {
 func ofOpened(p *analyzer.Pass, v *analyzer.View, symbol string) bool {
 	opened := func(l *analyzer.View) bool {
 		return slices.ContainsFunc(p.Views, func(u *analyzer.View) bool {
-			return u != v && u != l && slices.ContainsFunc(l.Library.Names(), func(name string) bool {
-				return slices.Contains(u.Opens, name)
-			})
+			return u != v && u != l && u.NamesAny(l.Library.Names()...)
 		})
 	}
 	return slices.ContainsFunc(p.Views, func(l *analyzer.View) bool {

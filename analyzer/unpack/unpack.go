@@ -158,6 +158,9 @@ type File struct {
 	// a member that is read partially; for Prepare. It is nil if Skimmed would be.
 	Sample func(to Sampler)
 
+	// Partial is set for a member of which only what is read is inflated, see Options.Partial.
+	Partial bool
+
 	SHA256   string // in hex, if Digest returned true
 	CRC32    uint32 // of a member of a zip archive; otherwise 0
 	Prepared any    // the result of Prepare

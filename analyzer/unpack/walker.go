@@ -291,7 +291,9 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, as int)
 			return out
 		}
 		if content != nil {
-			out.file = &File{Package: pkg, Path: e.path, Size: e.size, Content: content, CRC32: e.crc}
+			out.file = &File{
+				Package: pkg, Path: e.path, Size: e.size, Content: content, CRC32: e.crc, Partial: true,
+			}
 			out.content = content
 			w.sample(content, out.file)
 			return out

@@ -58,14 +58,18 @@ type Wheel struct {
 	// pin.
 	Together bool
 	close    func() error
-	keep     func(stored []byte, whole bool) // see analyzer.Input.Keep
-	sparse   *sparse                         // see content
+	keep     func(stored []byte, whole bool)           // see analyzer.Input.Keep
+	reopen   func(ctx context.Context) (*Wheel, error) // see analyzer.Input.Reopen
+	reopened *Wheel                                    // what reopen returned
+	left     *atomic.Int64                             // see Charge
+	sparse   *sparse                                   // see content
 	partial  bool
 }
 
 // Charge subtracts the bytes of the wheel from what may be downloaded: those of a large wheel when
 // they are read. Then reading more is ErrLimit.
 func (w *Wheel) Charge(left *atomic.Int64) {
+	w.left = left
 	if w.sparse == nil {
 		left.Add(-w.Size)
 		return
@@ -75,10 +79,14 @@ func (w *Wheel) Charge(left *atomic.Int64) {
 
 // Close releases the temporary files.
 func (w *Wheel) Close() error {
-	if w.close == nil {
-		return nil
+	var err error
+	if w.reopened != nil {
+		err = w.reopened.Close()
 	}
-	return w.close()
+	if w.close == nil {
+		return err
+	}
+	return errors.Join(err, w.close())
 }
 
 // TooLargeError reports that the shared objects of a wheel exceed the limit of Open.
@@ -193,7 +201,7 @@ func (i *Index) Open(
 	if s := i.openStored(ctx, *best); s != nil {
 		return s, nil
 	}
-	c, err := i.openFor(ctx, *best, limit)
+	opened, err := i.openWhole(ctx, *best, limit)
 	switch {
 	case errors.As(err, &large):
 		large.Known = i.known(ctx, *best, all, on)
@@ -201,11 +209,24 @@ func (i *Index) Open(
 	case err != nil:
 		return nil, i.failed(ctx, *best, err)
 	}
-	w.ReaderAt, w.Size, w.close, w.sparse, w.partial = c, c.size, c.close, c.sparse, c.partial
+	opened.Pure, opened.Portable = w.Pure, w.Portable
+	return opened, nil
+}
+
+// openWhole opens a wheel itself, and not its facts. Errors are those of openFor.
+func (i *Index) openWhole(ctx context.Context, f file, limit int64) (*Wheel, error) {
+	c, err := i.openFor(ctx, f, limit)
+	if err != nil {
+		return nil, err
+	}
+	w := &Wheel{
+		File: f.name, SHA256: f.sha256, ReaderAt: c, Size: c.size, close: c.close, sparse: c.sparse,
+		partial: c.partial,
+		keep:    func(stored []byte, whole bool) { i.keepFacts(ctx, f, stored, whole) },
+	}
 	if w.partial {
 		w.sparse.parts = true
 	}
-	w.keep = func(stored []byte, whole bool) { i.keepFacts(ctx, *best, stored, whole) }
 	return w, nil
 }
 

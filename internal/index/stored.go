@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -14,12 +15,12 @@ import (
 	"github.com/compat-app/compat/analyzer/unpack"
 )
 
-// storedKey returns the cache key of what facts.Encode returned for a wheel. whole is false without
-// the GPUs that it has code for.
+// storedKey returns the cache key of what facts.Encode returned for a wheel. whole is false if
+// something was left out that few checks need, see analyzer.Input.Keep.
 func storedKey(f file, whole bool) (key string, keep time.Duration) {
 	key, keep = factsKey(f)
 	if key += "/facts/" + stored.Format(); !whole {
-		key += "/without-gpu"
+		key += "/lean"
 	}
 	return key, keep
 }
@@ -72,6 +73,13 @@ func (i *Index) openStored(ctx context.Context, f file) *Wheel {
 	return &Wheel{
 		File: f.name, SHA256: f.sha256, Stored: true, ReaderAt: bytes.NewReader(found),
 		Size: int64(len(found)),
+		reopen: func(ctx context.Context) (*Wheel, error) {
+			w, err := i.openWhole(ctx, f, math.MaxInt64)
+			if err != nil {
+				return nil, i.failed(ctx, f, err)
+			}
+			return w, nil
+		},
 	}
 }
 
@@ -126,10 +134,23 @@ func librariesOf(a *analyzer.Facts) map[string]packages.Library {
 
 // Input returns the wheel for the analyzer.
 func (w *Wheel) Input() analyzer.Input {
-	return analyzer.Input{
+	in := analyzer.Input{
 		Name: w.File, Content: w, Size: w.Size, SHA256: w.SHA256, Stored: w.Stored, Partial: w.partial,
 		Keep: w.keep,
 	}
+	if w.reopen != nil {
+		in.Reopen = func(ctx context.Context) (analyzer.Input, error) {
+			again, err := w.reopen(ctx)
+			if err != nil {
+				return analyzer.Input{}, err
+			}
+			if w.reopened = again; w.left != nil {
+				again.Charge(w.left)
+			}
+			return again.Input(), nil
+		}
+	}
+	return in
 }
 
 // Files returns the paths of the files of an opened wheel, of which those of others than shared
