@@ -54,8 +54,8 @@ type Object struct {
 	asked  bool   `compact:"-"` // NamesAny was called and Opens is not known
 }
 
-// NamesAny reports whether one of some libraries is among Opens. Where that is not known, the answer
-// is false, and Set.Asked reports that it matters.
+// NamesAny reports whether one of some libraries is among Opens. Where that is not known, it is
+// false, and Set.Complete reads it.
 func (o *Object) NamesAny(libraries ...string) bool {
 	o.asked = o.asked || o.Unsearched
 	return slices.ContainsFunc(libraries, func(n string) bool { return slices.Contains(o.Opens, n) })

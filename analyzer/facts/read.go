@@ -36,8 +36,8 @@ type Input struct {
 	// Keep gets what Encode returns for a wheel, if all of it could be read; nil = nobody does. whole
 	// is false if Options.NoGPU or Options.Lean left something out.
 	Keep func(stored []byte, whole bool) `json:"-"`
-	// Reopen returns the wheel of a Stored input of which something may have been left out; nil: all is
-	// in Content, or the wheel cannot be read.
+	// Reopen returns the wheel of a Stored input of which something may have been left out; nil: all
+	// is in Content, or the wheel cannot be read.
 	Reopen func(ctx context.Context) (Input, error) `json:"-"`
 }
 

@@ -43,8 +43,9 @@ type Names struct {
 	defined  map[any]defined // by library
 }
 
-// page has the numbers of consecutive names in Names.kept, plus 1; 0 for those that are not imported.
-// The objects of an artifact import few of the names of an environment, most of them consecutive.
+// page has the numbers of consecutive names in Names.kept, plus 1; 0 for those that are not
+// imported. The objects of an artifact import few of the names of an environment, most of them
+// consecutive.
 type page [pageSize]int32
 
 const pageSize = 512
@@ -184,7 +185,7 @@ func (n *Names) In(exports *elfobj.Exports) []Hit {
 	if !ok {
 		foreign := exports.Names() != n.kept
 		for i := range exports.Len() {
-			number := int32(-1)
+			var number int32
 			if foreign {
 				number = n.Name(exports.Name(i))
 			} else {
