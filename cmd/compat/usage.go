@@ -14,8 +14,8 @@ const (
 	nameColumns  = 12
 )
 
-// writeUsage writes what follows the text of a command in its help, as cobra does, but with flags in
-// lines that fit a terminal, and without the names of Go types.
+// writeUsage writes what follows the text of a command in its help, as cobra does, but with flags
+// in lines that fit a terminal, and without the names of Go types.
 func writeUsage(c *cobra.Command) error {
 	w := c.OutOrStderr()
 	fmt.Fprint(w, "Usage:\n")
@@ -48,7 +48,8 @@ func writeUsage(c *cobra.Command) error {
 
 // valueNames replaces types in the column of flags, with names of the same length.
 var valueNames = strings.NewReplacer(
-	" stringArray ", " VALUE       ", " strings ", " VALUE   ", " string ", " VALUE  ", " int ", " N   ",
+	" stringArray ", " VALUE       ", " strings ", " VALUE   ", " string ", " VALUE  ",
+	" int ", " N   ",
 )
 
 // writeCommands writes the commands of a group; "" = those without one.
