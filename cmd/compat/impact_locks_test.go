@@ -227,7 +227,7 @@ func TestImpactOfKnownDependents(t *testing.T) {
 	for _, s := range []string{
 		"the dependent breaks with cmeel_tinyxml2 21.0, compared with 20.0",
 		"breaks  cmeel-urdfdom 30.0", "lib/u.so imports parse, which cmeel_tinyxml2 21.0 no longer",
-		"the dependents are those of the built-in history, at their newest releases that admit it",
+		"the dependents are those of the built-in history, at their newest releases that allow it",
 	} {
 		if code != exitIncompatible || !strings.Contains(out, s) {
 			t.Errorf("exit code %d, no %q in\n%s%s", code, s, out, errs)

@@ -499,7 +499,7 @@ func TestHashesOfPins(t *testing.T) {
 			"^compatible"},
 		{"requirements.txt", "widget==1.0 \\\n    --hash=" + none + "\n", "", 1,
 			`(?s)^incompatible: \S*requirements.txt \(1 package\): widget==1.0 is pinned with hashes that match no file in the index\n` +
-				`Renew the hashes of widget \(\S*requirements.txt:1\), if you know why they differ.*` +
+				`Update the hashes of widget \(\S*requirements.txt:1\), if you know why they differ.*` +
 				`pip-compile --generate-hashes --no-reuse-hashes.*` +
 				`pip refuses to install ` + file + `, whose hash is ` + hash(file) + ` \(\S*requirements.txt:2\)`},
 		{"requirements.txt", "widget==1.0 --hash=" + hash(older) + "\n", "", 1,
@@ -589,7 +589,7 @@ func TestHashesOfCheckedFile(t *testing.T) {
 		{"requirements.txt", "pure==1 --hash=" + none + "\ncore==1.0\n", 1,
 			`error hash-mismatch: core==1.0 has no hash, but others of the file do; pip refuses .*:2\)`},
 		{"requirements.txt", "core==1.0 --hash=" + none + "\npure==1\n", 1,
-			`(?s)1. error\[hash-mismatch\] \(\S+\): core==1.0 has hashes.*` +
+			`(?s)1. error\[hash-mismatch\] \(\S+\): core==1.0 is pinned with hashes.*` +
 				`2. error\[hash-mismatch\] \(\S+\): pure==1 has no hash`},
 		{"poetry.lock", poetry, 1, `(?s)poetry update --lock core.*Poetry refuses to install ` + file +
 			`, whose hash is ` + hash(file) + ` \(\S*poetry.lock:4\)`},
@@ -648,7 +648,7 @@ func TestChangedHash(t *testing.T) {
 				Getenv: func(n string) (string, bool) { v, ok := vars[n]; return v, ok },
 				In:     strings.NewReader(""), Out: &stdout, Err: &stderr,
 			})
-			if code != c.code || c.code == 1 && !strings.Contains(stdout.String(), "no file of the index") {
+			if code != c.code || c.code == 1 && !strings.Contains(stdout.String(), "no file in the index") {
 				t.Errorf("%s, %.4s after %.4s: exit %d\n%s%s", name, c.head, c.base, code, stdout.String(),
 					stderr.String())
 			}
