@@ -129,11 +129,15 @@ func (g *group) lacksSymbol(p *platform.Platform) bool {
 // releases lists the systems whose library has the symbol of a finding, and those whose library
 // does not; nil if they were not read.
 func releases(f *result.Finding) (with, without []string) {
+	library := owner(f)
+	if library == "" { // as of thousands of findings
+		return nil, nil
+	}
 	p, err := platform.Lookup(f.Target, "")
 	if err != nil {
 		return nil, nil
 	}
-	l := p.Library(owner(f))
+	l := p.Library(library)
 	if l == nil {
 		return nil, nil
 	}

@@ -197,8 +197,11 @@ func (r *Set) Complete(
 ) (some bool, _ error) {
 	o.Lean = false
 	for i, a := range r.Artifacts {
+		if !slices.ContainsFunc(a.Objects, func(o *Object) bool { return o.asked }) {
+			continue
+		}
 		at := slices.IndexFunc(inputs, func(in Input) bool { return unpack.Safe(in.Name) == a.Path })
-		if at < 0 || !slices.ContainsFunc(a.Objects, func(o *Object) bool { return o.asked }) {
+		if at < 0 {
 			continue
 		}
 		again, err := read(ctx, inputs[at], o, names)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/compat-app/compat/analyzer/dynlink"
 	"github.com/compat-app/compat/analyzer/elfobj"
 	"github.com/compat-app/compat/analyzer/facts"
 	"github.com/compat-app/compat/analyzer/fix"
@@ -24,6 +25,7 @@ type Environment struct {
 	projects  []string // of the artifacts, see projectsOf
 	sets      map[string][]*packages.Set
 	installed *packageLibraries
+	platforms map[*platform.Platform][]*dynlink.Library
 	openings  func() []opening                 // found once for all artifacts
 	versions  map[string]*pkgmeta.Version      // of the given packages; nil until it is needed
 	required  map[string][]pkgmeta.Requirement // of all wheels, by package; likewise
@@ -42,6 +44,7 @@ func NewEnvironment(rules []*Rule, o Options, artifacts []*facts.Artifact) (*Env
 		projects:  projectsOf(artifacts),
 		sets:      map[string][]*packages.Set{},
 		installed: newPackageLibraries(),
+		platforms: map[*platform.Platform][]*dynlink.Library{},
 		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -92,8 +93,8 @@ func (s *Session) AddGaps(ctx context.Context, r *result.Report, c Case, found [
 			r.AddNote(fmt.Sprintf("could not look up %s, on which the result does not depend: %v",
 				listNames(others), why))
 		}
-		for x := range a.All() {
-			if x.Abridged && !certain && a.comparesUnread(x.Name) {
+		for x := range a.abridged(certain) {
+			if a.comparesUnread(x.Name) {
 				r.AddUnread(result.Unread{Path: c.Artifact.Path, Reason: fmt.Sprintf(
 					"the types of %s are not in the built-in package history, and the result depends on "+
 						"them; name a package index with --index-url or PIP_INDEX_URL", x.ID())})
@@ -320,7 +321,10 @@ func (s *Session) unmet(ctx context.Context, r *result.Report, f *facts.Artifact
 	}
 	pins, why = nil, ""
 	for rel := range a.All() {
-		if raw := a.Given[rel.Name]; raw != "" && !rel.Known && depends(rel.Name) {
+		if rel.Known {
+			continue
+		}
+		if raw := a.Given[rel.Name]; raw != "" && depends(rel.Name) {
 			pins = append(pins, s.origin(raw))
 		}
 	}
@@ -530,6 +534,21 @@ func (a *packageSet) comparesUnread(name string) bool {
 				return mayHave(u.Package, top)
 			})
 	})
+}
+
+// abridged iterates over the releases that may have types that are not known, if an object compares
+// types at all and the result is not certain without them.
+func (a *packageSet) abridged(certain bool) iter.Seq[*packages.Release] {
+	return func(yield func(*packages.Release) bool) {
+		if certain || len(a.comparedTops()) == 0 {
+			return
+		}
+		for x := range a.All() {
+			if x.Abridged && !yield(x) {
+				return
+			}
+		}
+	}
 }
 
 // comparedTops returns the top-level packages of the modules that the objects compare themselves

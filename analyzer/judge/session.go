@@ -20,8 +20,9 @@ import (
 type Judge struct {
 	rules   []*Rule
 	options Options
-	given   []pkgmeta.Requirement // Options.With, parsed
-	origins map[string]Origin     // origins of given, by text
+	given   []pkgmeta.Requirement  // Options.With, parsed
+	names   func() map[string]bool // normalized, of the packages in given
+	origins map[string]Origin      // origins of given, by text
 
 	source packages.Source
 	cache  *releaseCache
@@ -59,7 +60,17 @@ func New(rules []*Rule, o Options) (*Judge, error) {
 			j.origins[q.Raw] = from
 		}
 	}
-	return j, j.importFirst()
+	if err := j.importFirst(); err != nil {
+		return nil, err
+	}
+	j.names = sync.OnceValue(func() map[string]bool {
+		names := make(map[string]bool, len(j.given))
+		for _, q := range j.given {
+			names[q.Name] = true
+		}
+		return names
+	})
+	return j, nil
 }
 
 // importFirst adds requirements on the packages of Options.First that are in the conda environment.
@@ -126,7 +137,8 @@ func (j *Judge) Session(
 	}
 	s.resolver = newResolver(s)
 	if j.environment != nil {
-		s.libraries.installed, s.openings = j.environment.installed, j.environment.openings
+		e := j.environment
+		s.libraries.installed, s.libraries.platforms, s.openings = e.installed, e.platforms, e.openings
 	} else {
 		s.wheels = wheelsOf(artifacts)
 	}
@@ -210,7 +222,8 @@ type Found struct {
 
 // Given reports whether the user gave a requirement on a package, or a wheel of it.
 func (s *Session) Given(name string) bool {
-	return requires(s.judge.given, name) || s.wheels[pkgmeta.Normalize(name)] != nil
+	name = pkgmeta.Normalize(name)
+	return s.judge.names()[name] || s.wheels[name] != nil
 }
 
 // Pinned reports whether the artifacts are the packages of an environment.

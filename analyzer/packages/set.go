@@ -139,8 +139,14 @@ func (s *Set) Impossible() *Conflict {
 // the artifact, of packages.
 func (s *Set) All() iter.Seq[*Release] {
 	return func(yield func(*Release) bool) {
-		for _, r := range s.releases {
-			if r.Name != s.left && !yield(r) {
+		left := -1
+		if s.of != nil {
+			if at, ok := s.of.place(s.left); ok {
+				left = at
+			}
+		}
+		for at, r := range s.releases {
+			if at != left && !yield(r) {
 				return
 			}
 		}

@@ -48,7 +48,7 @@ type Names struct {
 // consecutive.
 type page [pageSize]int32
 
-const pageSize = 512
+const pageSize = 128
 
 // defined are the names that a library defines, of the first names.
 type defined struct {
