@@ -389,7 +389,7 @@ func TestJudgeWhatNothingIsKnownToLoad(t *testing.T) {
 		}}
 		e, err := judged(t, s, "1.0", "2.0")
 		if err != nil || e.Verdict != want || want == Undecided &&
-			!strings.HasPrefix(e.Reason, "whether it loads with gear 1.0 is not decided: mill/_m.so needs") {
+			!strings.HasPrefix(e.Reason, "compat could not determine whether it loads with gear 1.0: mill/_m.so needs") {
 			t.Errorf("%s: %+v, %v; want %s", init, e, err, want)
 		}
 	}

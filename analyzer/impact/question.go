@@ -199,7 +199,8 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 		c.breaks(e, broken)
 	case len(unsure) > 0:
 		e.Verdict, e.Object = Undecided, unsure[0].Object
-		e.Reason = fmt.Sprintf("whether it loads with %s is not decided: %s", c.Old, unsure[0].Message)
+		e.Reason = fmt.Sprintf("compat could not determine whether it loads with %s: %s", c.Old,
+			unsure[0].Message)
 	case worse != "":
 		e.Verdict, e.Object = Undecided, worse
 		e.Reason = fmt.Sprintf("%s loads with %s and not with %s, for another reason: %s", e.Object,
@@ -217,7 +218,8 @@ func (c *comparison) compare(ctx context.Context, e *Entry, after lacking, unrea
 		}
 	case len(moved) > 0:
 		e.Verdict, e.Object = Undecided, moved[0].Object
-		e.Reason = fmt.Sprintf("whether it loads with %s is not decided: %s", c.New, moved[0].Message)
+		e.Reason = fmt.Sprintf("compat could not determine whether it loads with %s: %s", c.New,
+			moved[0].Message)
 	case unread != "":
 		e.Verdict, e.Reason = Undecided, unread
 	default:
