@@ -33,12 +33,22 @@ type place struct {
 	line int
 }
 
-// String returns FILE:LINE; "" for none.
-func (p place) String() string {
+// maxLineShown limits the characters of a line that is quoted.
+const maxLineShown = 80
+
+// in returns the place as it is shown to who does not see the line: FILE:LINE, and what the line
+// says; nil for none.
+func (p place) in(files map[string]string) []string {
 	if p.line == 0 {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("%s:%d", p.path, p.line)
+	at := []string{fmt.Sprintf("%s:%d", p.path, p.line)}
+	if all := lines(files[p.path]); p.line <= len(all) {
+		if text := strings.TrimSpace(all[p.line-1]); text != "" && len(text) <= maxLineShown {
+			at = append(at, text)
+		}
+	}
+	return at
 }
 
 func newSources(files map[string]string) *sources {

@@ -54,7 +54,7 @@ func annotation(v view, i int, file string, line int) Annotation {
 		a.Level = LevelFailure
 	}
 	a.Title = mdsafe.Cut(v.headline(i), MaxTitle)
-	lines := []string{plain(causetext.Action(v.report, c, ""))}
+	lines := []string{plain(causetext.Action(v.report, c, nil))}
 	if len(c.Fails) > 0 {
 		lines = append(lines, "Fails on "+strings.Join(c.Fails, ", ")+".")
 	}

@@ -142,7 +142,7 @@ func summary(in Input, v view) (text string, told int) {
 	}
 	var items []string
 	for _, i := range v.fresh {
-		items = append(items, "\n"+causetext.Item(v.report, i, v.in(i), v.at[i].String(), v.steps))
+		items = append(items, "\n"+causetext.Item(v.report, i, v.in(i), v.at[i].in(in.Files), v.steps))
 	}
 	left := 0
 	body := mdsafe.Join(items, maxOutput*2/5, func(n int) string {

@@ -96,8 +96,8 @@ func (v view) in(i int) string {
 // line returns a cause in one line of Markdown: what, who has to act, and the first fix.
 func (v view) line(i int) string {
 	c := v.cause(i)
-	at := v.at[i].String()
-	known := append(causetext.Names(v.report, c), at)
+	at := v.at[i].in(nil)
+	known := append(causetext.Names(v.report, c), at...)
 	s := "**" + string(c.Severity) + "** "
 	if in := v.in(i); in != "" {
 		s += in + ": "

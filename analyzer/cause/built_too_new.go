@@ -172,7 +172,7 @@ func (t *Text) tooNewWhy() string {
 	last := fails[len(fails)-1]
 	for _, d := range reference {
 		if d.title == last { // and not "the oldest systems of manylinux1"
-			return "by its tag, pip installs it on " + last + " too"
+			return "by its tag, pip also installs it on " + last
 		}
 	}
 	return ""

@@ -873,7 +873,7 @@ func TestSeverityReason(t *testing.T) {
 		}
 	}
 	r := report(tooNew("a.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"))
-	if want := "by its tag, pip installs it on Debian 10 too"; r.Causes[0].Why != want {
+	if want := "by its tag, pip also installs it on Debian 10"; r.Causes[0].Why != want {
 		t.Errorf("got %q, want %q", r.Causes[0].Why, want)
 	}
 }

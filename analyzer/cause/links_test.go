@@ -49,11 +49,11 @@ func TestSentences(t *testing.T) {
 	}{
 		"a system library is not linked": {
 			undefined("libz.so.1", ""), "a.so does not link libz.so.1, which has f",
-			builder + "correct the link line.",
+			builder + "link it with libz.so.1.",
 		},
 		"a bundled library is not linked": {
 			with(undefined("", ""), func(f *result.Finding) { f.ProvidedBy = &provided }),
-			"a.so does not link libown.so, which has f", builder + "correct the link line.",
+			"a.so does not link libown.so, which has f", builder + "link it with libown.so.",
 		},
 		"a linked library lacks the symbol": {
 			undefined("libused.so.2", "USED_1"), "libused.so.2 lacks f, which a.so imports",

@@ -21,23 +21,6 @@ var reference = []struct{ name, title string }{
 	{"debian13", "Debian 13"},
 }
 
-// Dropped says on which distributions pip installs a wheel for a platform, but not one for a newer
-// platform, after what they have: ", as on RHEL 8 and Debian 10"; "" if none is listed.
-func Dropped(from, to *platform.Platform) string {
-	var names []string
-	for _, d := range reference {
-		p, err := platform.Lookup(d.name, from.Arch)
-		if err == nil && p.Libc == from.Libc && !platform.Older(p.LibcVersion, from.LibcVersion) &&
-			platform.Older(p.LibcVersion, to.LibcVersion) {
-			names = append(names, d.title)
-		}
-	}
-	if names == nil {
-		return ""
-	}
-	return ", as on " + result.And(names[max(0, len(names)-2):]) // the older ones are implied
-}
-
 // platforms returns the distributions on which the findings of a cause occur, and those on which
 // the artifact works. fails decides for one, and everywhere is set if the artifact was checked on
 // all of them.

@@ -17,7 +17,10 @@ var linkFlag = &Kind{
 			result.Plural(t.cause.Objects, "does", "do"), t.Libraries(),
 			result.Plural(t.libraryCount(), "has", "have"), t.Symbols())
 	},
-	Task:      func(*Text) Task { return Task{Actor: result.Builder, Do: "correct the link line"} },
+	Task: func(t *Text) Task {
+		return Task{Actor: result.Builder, Do: "link " + result.Plural(t.cause.Objects, "it", "them") +
+			" with " + t.Libraries()}
+	},
 	Platforms: (*group).checkedPlatforms,
 	Owner:     true,
 }

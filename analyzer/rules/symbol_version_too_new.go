@@ -388,7 +388,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 				Kind:  fix.KindPlatformTag,
 				Title: fix.Tagging(q.Name + alsoCalled(q) + reason),
 				Cost: []string{fmt.Sprintf("pip no longer installs it where %s is older than %s",
-					q.Libc, q.LibcVersion) + cause.Dropped(p.Platform, q)},
+					q.Libc, q.LibcVersion)},
 			}),
 			Change: fix.Retag{Platform: q.Name + "/" + q.Arch},
 		})

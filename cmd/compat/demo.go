@@ -45,9 +45,10 @@ type demoPull struct {
 
 const (
 	demoProject  = "[project]\nname = \"widget\"\nversion = \"1.0.0\"\ndependencies = [\n%s]\n"
+	// It gives the wheel a tag without building where the tag allows it, as case A did.
 	demoWorkflow = "name: wheels\non: [push, pull_request]\njobs:\n  wheels:\n    runs-on: " +
-		"ubuntu-latest\n    steps:\n      - uses: pypa/cibuildwheel@v2\n        env:\n          " +
-		"CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014\n"
+		"ubuntu-latest\n    steps:\n      - uses: actions/checkout@v4\n      - run: " +
+		"python setup.py bdist_wheel --plat-name manylinux2014_x86_64\n"
 )
 
 func demoPulls() []demoPull {

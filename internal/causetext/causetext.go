@@ -24,7 +24,7 @@ const Key = keyTried + " An object is a binary file: a library, module or progra
 // Parts of Key.
 const (
 	keyTried = "A cause is one thing that somebody has to change. “Tried”: compat changed a copy of " +
-		"the artifact and checked it again; the problem was gone, without a new one. No file is run."
+		"the artifact and checked it again; the problem was gone, without a new one. compat runs no file of it."
 	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided " +
 		"if the library that should have it was not read."
 )
@@ -77,7 +77,7 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	}
 	var about []string
 	if !o.Why {
-		about = append(about, mdsafe.Prose(Task(r, c, ""), known...))
+		about = append(about, mdsafe.Prose(Task(r, c, nil), known...))
 	}
 	if why := Why(c); why != "" && c.Severity != analyzer.Warning {
 		about = append(about, mdsafe.Prose(why, known...)+".")
@@ -91,7 +91,7 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	if len(about) > 0 {
 		b.WriteString(sentences(about...) + "\n")
 	}
-	if label, message := Seen(r, i); message != "" {
+	if label, message := Seen(r, i); message != "" && !o.Why {
 		fmt.Fprintf(&b, "\n%s: %s\n", label, mdsafe.Code(message, maxShown))
 	}
 	if !o.Why {
@@ -119,11 +119,10 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 }
 
 // Item returns an item of a numbered list about cause i: what is wrong, who has to act, and the
-// fixes. in is Markdown, where it is found: "in all 3 wheels", and at is the line of the repository
-// that causes it, FILE:LINE; "" = not said.
-func Item(r *analyzer.Report, i int, in, at string, steps *Steps) string {
+// fixes. in is Markdown, where it is found: "in all 3 wheels"; "" = not said. at is as in Action.
+func Item(r *analyzer.Report, i int, in string, at []string, steps *Steps) string {
 	c := &r.Causes[i]
-	known := append(Names(r, c), at)
+	known := append(Names(r, c), at...)
 	number := fmt.Sprintf("%d. ", i+1)
 	title := mdsafe.Prose(c.Title, known...)
 	if in != "" {
@@ -132,6 +131,9 @@ func Item(r *analyzer.Report, i int, in, at string, steps *Steps) string {
 	fails := ""
 	if len(c.Fails) > 0 {
 		fails = " Fails on " + strings.Join(c.Fails, ", ") + "."
+	}
+	if label, message := Seen(r, i); message != "" {
+		fails += "\n\n" + label + ": " + mdsafe.Code(message, maxShown) + "\n"
 	}
 	item := fmt.Sprintf("**%s**%s %s. %s%s\n%s", c.Severity, steps.name(c), title,
 		mdsafe.Prose(Task(r, c, at), known...), fails, markdownFixes(r, i, steps))
@@ -176,7 +178,7 @@ func markdownFixes(r *analyzer.Report, i int, steps *Steps) string {
 }
 
 // Task is Action, and of a warning why it is one.
-func Task(r *analyzer.Report, c *analyzer.Cause, at string) string {
+func Task(r *analyzer.Report, c *analyzer.Cause, at []string) string {
 	action := Action(r, c, at)
 	if why := Why(c); why != "" && c.Severity == analyzer.Warning {
 		return action + " " + why + "."
@@ -186,14 +188,17 @@ func Task(r *analyzer.Report, c *analyzer.Cause, at string) string {
 
 // Action says who has to do what about a cause, and who is affected. The author of a pull request
 // is the one who corrects the build of a wheel, so there it says what to do, and where: at is the
-// line that causes it, FILE:LINE; "" = not known, or shown already.
-func Action(r *analyzer.Report, c *analyzer.Cause, at string) string {
+// line that causes it, FILE:LINE, and the text of the line; nil = not known, or shown already.
+func Action(r *analyzer.Report, c *analyzer.Cause, at []string) string {
 	if !r.Corrects(c) || c.Do == "" {
 		return c.Action
 	}
 	s := inPullRequest
-	if at != "" {
-		s += ", at " + at
+	if len(at) > 0 {
+		s += ", at " + at[0]
+	}
+	if len(at) > 1 {
+		s += " (" + at[1] + ")"
 	}
 	s += ": " + c.Do + "."
 	if c.Affected != "" {

@@ -268,7 +268,7 @@ func Line(r *analyzer.Report, cause, i int, command string, clean func(string) s
 		line += ": " + mdsafe.Lines(command)
 	}
 	if r.PullRequest && len(x.Cost) > 0 {
-		line += ". Costs: " + clean(strings.Join(x.Cost, "; "))
+		line += "\nCosts: " + clean(strings.Join(x.Cost, "; "))
 	}
 	return line
 }
@@ -611,6 +611,9 @@ func (w *stepWriter) state(c *analyzer.Cause, x analyzer.CauseFix) string {
 		return FixState(c, x)
 	}
 	w.tried = true
+	if x.Kind == fix.KindLinkFlag { // the entry that the linker adds is added to the copy
+		return fixState(c, x, "its effect was tried on a copy")
+	}
 	return fixState(c, x, tried+" on a copy")
 }
 

@@ -325,7 +325,7 @@ func TestPullRequest(t *testing.T) {
 		x.Actor, x.Action, x.Do, x.Affected = c.actor, "They do it.", "do it", "all"
 		r := &analyzer.Report{Causes: []analyzer.Cause{x}, PullRequest: true,
 			Artifacts: []analyzer.Artifact{{Kind: analyzer.KindWheel}}}
-		if got := Action(r, &x, ""); got != c.action {
+		if got := Action(r, &x, nil); got != c.action {
 			t.Errorf("%s: action %q, want %q", name, got, c.action)
 		}
 		if got := Places(r, nil); got != c.place {

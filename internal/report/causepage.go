@@ -30,7 +30,7 @@ func causes(title string, v *View, indexes []int, steps *causetext.Steps, id str
 			heading = append(heading, g.Text(fmt.Sprintf("%d. ", n+1)))
 		}
 		if headed(r, c) {
-			text = causetext.Task(r, c, "")
+			text = causetext.Task(r, c, nil)
 		}
 		body := causeBody(r, n, &v.Why[n], steps, id)
 		fold := i >= openCauses || len(indexes) > manyCauses && i > 0
@@ -64,7 +64,7 @@ func causeBody(
 	c := &r.Causes[i]
 	var rows []g.Node
 	if !headed(r, c) { // otherwise it is the title
-		rows = append(rows, h.P(whole(causetext.Task(r, c, ""))))
+		rows = append(rows, h.P(whole(causetext.Task(r, c, nil))))
 	}
 	if y.In != "" {
 		rows = append(rows, h.P(whole(upper(y.In)+".")))

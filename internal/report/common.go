@@ -46,7 +46,7 @@ func subject(f *analyzer.Finding) string {
 // advice is the action of a cause, given by its index, and its fixes, each on a line of its own.
 func advice(r *analyzer.Report, i int) string {
 	c := &r.Causes[i]
-	lines := []string{mdsafe.Visible(causetext.Task(r, c, ""))}
+	lines := []string{mdsafe.Visible(causetext.Task(r, c, nil))}
 	for j, x := range c.Fixes {
 		command := ""
 		if !x.ShowsCommand() {

@@ -548,7 +548,7 @@ func (p *textPrinter) answer() string {
 		if r.Causes[0].Severity != analyzer.Error {
 			counts = causetext.Counts(r)
 		}
-		return p.besides() + spaced(ship, counts, mdsafe.Visible(causetext.Action(r, &r.Causes[0], "")))
+		return p.besides() + spaced(ship, counts, mdsafe.Visible(causetext.Action(r, &r.Causes[0], nil)))
 	}
 	return p.besides() + spaced(ship, causetext.Counts(r), causetext.PlanSentence(r))
 }

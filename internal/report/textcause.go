@@ -45,7 +45,7 @@ func (p *textPrinter) block(i int) []textLine {
 			head += " (not new: the base has it too)"
 		}
 		add(always, "", "    ", head)
-		add(whoRank, "   ", "    ", mdsafe.Visible(causetext.Action(p.report, c, "")))
+		add(whoRank, "   ", "    ", mdsafe.Visible(causetext.Action(p.report, c, nil)))
 		several()
 		if objects != "" {
 			add(placeRank, "   in ", "      ", objects)
@@ -66,7 +66,7 @@ func (p *textPrinter) block(i int) []textLine {
 		lines := wrap("   "+strings.ToLower(label[:1])+label[1:]+": "+
 			mdsafe.Cut(mdsafe.Visible(message), maxSeen), p.width, "     ")
 		rank := moreEvidenceRank
-		if i == 0 && len(lines) == 1 {
+		if i == 0 && len(lines) <= 2 { // what people search for
 			rank = placeRank
 		}
 		for j, l := range lines {
