@@ -58,8 +58,8 @@ func nextBuild(x fix.Fix, wheel, requires string) (sentence string, command shel
 		case tag.System == platform.TagLinux && to != "":
 			command = "auditwheel repair --plat " + shellword.Quote(to) + " " + builtWheels(wheel)
 			// It adds a tag, and removes only linux_ARCH: another manylinux tag stays.
-			s := next + "set this tag where it sets the present one, or run " + string(command) +
-				" on a wheel tagged linux_" + tag.Arch + " and publish what it writes to wheelhouse"
+			s := next + "set this tag, or run " + string(command) + " on a linux_" + tag.Arch +
+				" wheel and publish the one in wheelhouse"
 			if python := raised(x.Retags[0].To, requires); python != "" {
 				s += ", set the Python tag" + python
 			}

@@ -30,9 +30,8 @@ func TestNextBuild(t *testing.T) {
 		},
 		"For the next build, set MACOSX_DEPLOYMENT_TARGET=10.9.": retag(
 			pkgmeta.Tag{Platform: "macosx_10_9_universal2"}),
-		"For the next build, set this tag where it sets the present one, or run auditwheel repair " +
-			"--plat manylinux_2_24_x86_64 dist/w-*.whl on a wheel tagged linux_x86_64 and publish what " +
-			"it writes to wheelhouse.": retag(
+		"For the next build, set this tag, or run auditwheel repair --plat manylinux_2_24_x86_64 " +
+			"dist/w-*.whl on a linux_x86_64 wheel and publish the one in wheelhouse.": retag(
 			pkgmeta.Tag{Platform: "manylinux_2_24_x86_64"}),
 		"For the next build, set the tag cp310 too.": retag(pkgmeta.Tag{Python: "cp310"}),
 		"For the next build, write the same requirement into its sources.": {
@@ -64,9 +63,8 @@ func TestNextBuildRequiresPython(t *testing.T) {
 		}
 	}
 	x.Retags[0].To.Platform = "manylinux_2_34_x86_64"
-	const want = "For the next build, set this tag where it sets the present one, or run auditwheel " +
-		"repair --plat manylinux_2_34_x86_64 dist/w-*.whl on a wheel tagged linux_x86_64 and publish " +
-		"what it writes to wheelhouse, " +
+	const want = "For the next build, set this tag, or run auditwheel repair --plat " +
+		"manylinux_2_34_x86_64 dist/w-*.whl on a linux_x86_64 wheel and publish the one in wheelhouse, " +
 		"set the Python tag, and raise Requires-Python to >=3.11; in this file it stays >=3.8."
 	if got, _ := nextBuild(x, "w-1-py3-none-any.whl", ">=3.8"); got != want {
 		t.Errorf("got %q, want %q", got, want)

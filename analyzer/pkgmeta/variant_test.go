@@ -42,8 +42,8 @@ func TestParseVariant(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for text, want := range map[string]string{
-		`{`:                              "not valid JSON",
-		`[]`:                             "not valid JSON",
+		`{`:                              "cannot be decoded",
+		`[]`:                             "cannot be decoded",
 		start + `"variants": {}} {}`:     "something follows",
 		`{"variants": {"a": {}}}`:        "no $schema",
 		start + `"variants": {"a": {}}}`: "no namespace",
@@ -56,7 +56,7 @@ func TestParseVariant(t *testing.T) {
 		ofX + `{"a": {"x": {"b c": ["1"]}}}}`:    "feature",
 		ofX + `{"a": {"x": {"b": ["1,2"]}}}}`:    "not a valid value",
 		strings.Repeat(" ", MaxVariant+1):        "more than",
-		ofX + `{"a": {"x": {"b": {"c": "1"}}}}}`: "not valid JSON",
+		ofX + `{"a": {"x": {"b": {"c": "1"}}}}}`: "cannot be decoded",
 	} {
 		if _, err := ParseVariant([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.80s: %v, want %s", text, err, want)

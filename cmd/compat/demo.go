@@ -44,7 +44,7 @@ type demoPull struct {
 }
 
 const (
-	demoProject  = "[project]\nname = \"widget\"\nversion = \"1.0.0\"\ndependencies = [\n%s]\n"
+	demoProject = "[project]\nname = \"widget\"\nversion = \"1.0.0\"\ndependencies = [\n%s]\n"
 	// It gives the wheel a tag without building where the tag allows it, as case A did.
 	demoWorkflow = "name: wheels\non: [push, pull_request]\njobs:\n  wheels:\n    runs-on: " +
 		"ubuntu-latest\n    steps:\n      - uses: actions/checkout@v4\n      - run: " +
