@@ -89,7 +89,7 @@ func warned(a *result.ABI) string {
 func evidence(a *result.ABI) string {
 	if a.Types() {
 		if a.PrivateTypes > 0 {
-			return "symbols and types; " + analyzer.Count(a.PrivateTypes, "type") + " taken for private"
+			return "symbols and types; " + analyzer.Count(a.PrivateTypes, "type") + " treated as private"
 		}
 		return "symbols and types"
 	}

@@ -280,7 +280,8 @@ func (t *Text) todo(name, where string) string {
 				others = append(others, q.Name)
 			}
 		}
-		do := "Choose newer versions of " + Listed(others, len(others), maxPackage, "package")
+		do := "Choose " + result.Plural(len(others), "a newer version", "newer versions") + " of " +
+			Listed(others, len(others), maxPackage, "package")
 		if !slices.ContainsFunc(t.cause.Fixes, func(x result.CauseFix) bool { return !keeps(x) }) {
 			return do + "."
 		}

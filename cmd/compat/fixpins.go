@@ -233,6 +233,10 @@ func (p *pinPrinter) print() error {
 	if len(p.done.Files) == 0 && p.done.Command == "" {
 		line("%s", nothing(p.r))
 	}
+	if after := p.done.After; after != nil && len(p.done.Files) > 0 && len(after.Causes) == 0 &&
+		after.Verdict == analyzer.Compatible {
+		line("checked again with these versions: nothing is left")
+	}
 	if p.flags.dryRun {
 		for _, f := range p.done.Files {
 			b = append(b, unified.Diff("a/"+f.Path, f.Old, "b/"+f.Path, f.New)...)

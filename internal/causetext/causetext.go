@@ -24,7 +24,8 @@ const Key = keyTried + " An object is a binary file: a library, module or progra
 // Parts of Key.
 const (
 	keyTried = "A cause is one thing that somebody has to change. “Tried”: compat changed a copy of " +
-		"the artifact and checked it again; the problem was gone, without a new one. compat runs no file of it."
+		"the artifact and checked it again; the problem was gone, without a new one. compat runs no " +
+		"file of it."
 	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided " +
 		"if the library that should have it was not read."
 )
