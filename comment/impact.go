@@ -126,7 +126,7 @@ func (i *Impact) section() string {
 		}
 	}
 	if len(i.Rows) > 0 {
-		blocks = append(blocks, "\n## Used in this organisation\n\n"+i.lead()+"\n\n")
+		blocks = append(blocks, "\n## Used in this organization\n\n"+i.lead()+"\n\n")
 		for _, r := range i.Rows {
 			blocks = append(blocks, r.line())
 		}

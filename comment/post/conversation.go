@@ -175,7 +175,7 @@ func (t *Conversation) Sticky(ctx context.Context, body string, create bool) err
 	}
 	last := len(t.sticky) - 1
 	for _, c := range t.sticky[:last] {
-		if err := t.p.mutate(ctx, "minimise an earlier summary comment", minimizeMutation,
+		if err := t.p.mutate(ctx, "minimize an earlier summary comment", minimizeMutation,
 			map[string]any{"id": c.node, "why": "DUPLICATE"}); err != nil &&
 			!refused(err) {
 			return err

@@ -325,7 +325,7 @@ func TestSticky(t *testing.T) {
 	// a person has hidden the old one
 	s.ok(s.Conversation(n, false).Sticky(ctx, body("bad again"), true))
 	if cs := s.comments(); len(cs) != 133 {
-		t.Errorf("%d comments after the old one was minimised", len(cs))
+		t.Errorf("%d comments after the old one was minimized", len(cs))
 	}
 }
 

@@ -152,7 +152,7 @@ func (t *Conversation) Resolve(ctx context.Context, keep []string) error {
 		if refused(err) {
 			err = t.p.mutate(
 				ctx,
-				"minimise a review comment",
+				"minimize a review comment",
 				minimizeMutation,
 				map[string]any{"id": o.comment, "why": "RESOLVED"},
 			)
