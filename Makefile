@@ -63,7 +63,7 @@ image: programs ## Write the container image and its SBOM to build/image, an OCI
 # A process with the race detector waits before it exits, by default for a second, for reports of other
 # threads. The tests start hundreds.
 # go vet ran before. Linking the test programs without DWARF takes half the CPU; stack traces and
-# reports of races do not need it. The stories on Redis wait more than they compute, so they run beside
+# reports of races do not need it. The stories on Redis wait more than they compute, so they run along with
 # the others; the race detector sees their goroutines in the stories on the embedded queue, and those of
 # Redis in the tests of the queue.
 test: FLAGS = -vet=off -ldflags=-w -timeout 40m
