@@ -31,10 +31,10 @@ func (s *Server) user(login string) *User {
 func (s *Server) Bot() *User { return s.bot }
 
 // Install installs the App on an organization.
-func (s *Server) Install(organisation string) *Installation {
+func (s *Server) Install(organization string) *Installation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.user(organisation)
+	u := s.user(organization)
 	u.Kind = "Organization"
 	i := &Installation{ID: s.id(), Account: u}
 	s.installs[i.ID] = i

@@ -11,7 +11,7 @@ import (
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
-const used = "Used in this organisation"
+const used = "Used in this organization"
 
 // uploads ends a workflow run of the default branch of a repository, whose artifacts the App then
 // analyzes.

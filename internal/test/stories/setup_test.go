@@ -119,7 +119,7 @@ func (s *story) visit(r *http.Response, err error) string {
 }
 
 // From nothing to a check run: the App is created from app.yml, on GitHub Enterprise Server and for
-// an organisation, the service is started with the settings that were written, and the permissions
+// an organization, the service is started with the settings that were written, and the permissions
 // of app.yml suffice for a pull request with a review, a summary comment and a command.
 func TestSetUp(t *testing.T) {
 	s := tell(t, world{prefix: "/api/v3", asleep: true})
