@@ -199,14 +199,14 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 		}
 		title = append(title, whole(x.Title.String()), g.Text(" "), state)
 		var body []g.Node
-		if step.Remark != "" {
-			body = append(body, h.P(withCode(step.Remark, step.Whole)))
-		}
 		if len(step.Commands) > 0 {
 			if step.Before != "" {
 				body = append(body, h.P(g.Text(step.Before+":")))
 			}
 			body = append(body, copied(strings.Join(step.Commands, "\n")))
+		}
+		if step.Remark != "" { // nothing comes between the title and the command
+			body = append(body, h.P(withCode(step.Remark, step.Whole)))
 		}
 		if len(x.Cost) > 0 {
 			body = append(body, h.P(h.Class("cost"), h.Strong(g.Text("Costs:")), g.Text(" "),
