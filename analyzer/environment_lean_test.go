@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/compat-app/compat/analyzer"
-	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/rules"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
@@ -20,17 +19,7 @@ import (
 // has it by its name, which is among its constants. Without the symbol nothing asks for that name.
 func opener(t *testing.T, asks bool) analyzer.Input {
 	t.Helper()
-	object := func(lines string) []byte {
-		o, err := elftest.Parse("elf x86_64\nneeded libc.so.6\n" + lines)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
+	object := func(lines string) []byte { return built(t, "needed libc.so.6\n"+lines) }
 	noise := make([]byte, 5<<20) // of which nothing is read
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range noise {
@@ -63,6 +52,19 @@ func opener(t *testing.T, asks bool) analyzer.Input {
 	}
 }
 
+// checked returns the report on an environment with that wheel.
+func checked(t *testing.T, in analyzer.Input) *analyzer.Report {
+	t.Helper()
+	r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), &analyzer.Environment{
+		Wheels: []analyzer.Input{in}, With: []string{"tool==1.0"}, Platform: "manylinux_2_28",
+		On: packages.Target{Python: "3.12", Arch: "x86_64"},
+	}, nil, analyzer.Options{NoIndex: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // TestLean checks that a check of an environment, which does not read the constants of large objects
 // at first, has the same result as one that does, and reads them only if it matters: of the wheel,
 // and also if it has only what an earlier check kept.
@@ -78,13 +80,7 @@ func TestLean(t *testing.T) {
 					t.Errorf("whole: %t", whole)
 				}
 			}
-			r, err := analyzer.New(rules.All()).CheckEnvironment(t.Context(), &analyzer.Environment{
-				Wheels: []analyzer.Input{in}, With: []string{"tool==1.0"}, Platform: "manylinux_2_28",
-				On: packages.Target{Python: "3.12", Arch: "x86_64"},
-			}, nil, analyzer.Options{NoIndex: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := checked(t, in)
 			text := string(r.Verdict)
 			for _, f := range r.Findings {
 				text += "\n" + f.Rule + " " + f.Message
@@ -119,5 +115,25 @@ func TestLean(t *testing.T) {
 				t.Errorf("stored, opened %d times, want %d: %s\nwant %s", reopened, c.reopened, got, want)
 			}
 		}
+	}
+}
+
+// TestLeanWithoutWheel checks that facts without the names are not taken for complete ones, and that
+// the check ends, if the wheel itself cannot be read.
+func TestLeanWithoutWheel(t *testing.T) {
+	var kept []byte
+	wheel := opener(t, true)
+	wheel.Partial = true
+	wheel.Keep = func(stored []byte, _ bool) {
+		if kept == nil { // without the names
+			kept = stored
+		}
+	}
+	checked(t, wheel)
+	r := checked(t, analyzer.Input{
+		Name: wheel.Name, Content: bytes.NewReader(kept), Size: int64(len(kept)), Stored: true,
+	})
+	if r.Verdict == analyzer.Compatible || len(r.Unread) != 1 || r.Unread[0].Path != wheel.Name {
+		t.Errorf("%s, not read: %+v", r.Verdict, r.Unread)
 	}
 }

@@ -209,7 +209,12 @@ func (r *Set) Complete(
 			return false, err
 		}
 		some = true
-		if len(again.Artifacts) != 1 || len(again.Unread) > 0 { // it cannot be read any more
+		if len(again.Artifacts) != 1 || len(again.Unread) > 0 || again.Artifacts[0].unsearched() {
+			// It cannot be read any more.
+			if len(again.Unread) == 0 {
+				again.Unread = []Unread{{Path: a.Path, Reason: "the names of the libraries that it may " +
+					"open are not among its facts, and the wheel cannot be read"}}
+			}
 			r.Unread = append(r.Unread, again.Unread...)
 			for _, o := range a.Objects {
 				o.Unsearched, o.asked = false, false
