@@ -389,10 +389,10 @@ func (t *Verifier) moving(
 		if next == "" {
 			break
 		}
+		implied := t.implied(next, more, required)
 		if lowest {
 			more = t.lowest(next, more)
 		}
-		implied := t.implied(next, more, required)
 		more = t.concrete(more)
 		names[next] = true
 		moved = append(moved, more)
