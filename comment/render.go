@@ -254,12 +254,9 @@ func lead(in Input, v view) string {
 		parts = append(parts, "**Not everything could be checked**, so this check fails.")
 	}
 	if len(v.existing) > 0 {
-		do := "do"
-		if len(v.existing) == 1 {
-			do = "does"
-		}
 		parts = append(parts, fmt.Sprintf("%s already on %s %s not fail the check.",
-			v.count(v.existing), mdsafe.Code(base(in), 60), do))
+			v.count(v.existing), mdsafe.Code(base(in), 60),
+			analyzer.Plural(len(v.existing), "does", "do")))
 	}
 	if len(v.accepted) > 0 {
 		parts = append(parts, analyzer.Count(len(v.accepted), "accepted finding")+".")

@@ -53,10 +53,8 @@ func sticky(in Input, v view) string {
 	if advice := advice(in, v); len(v.fresh) > 0 && advice != "" {
 		known := ""
 		if in.BaseName != "" {
-			known = "New: " + mdsafe.Code(base(in), 60) + " does not have it."
-			if len(v.fresh) > 1 {
-				known = strings.Replace(known, "it.", "them.", 1)
-			}
+			known = "New: " + mdsafe.Code(base(in), 60) + " does not have " +
+				analyzer.Plural(len(v.fresh), "it", "them") + "."
 		}
 		head += "\n" + strings.Join(causetext.NonEmpty(
 			append([]string{"**" + mdsafe.Prose(advice) + "**", known}, asked(in)...)...), " ") + "\n"

@@ -48,7 +48,7 @@ var Undefined = &Kind{
 	Short: func(t *Text) string { return result.Count(t.cause.Symbols, "undefined symbol") },
 	Task:  (*Text).undefinedTask,
 	Platforms: func(g *group, r *result.Report) (fails, works []string) {
-		fails, _ = g.platforms(r, g.lacksSymbol, false)
+		fails, _ = g.platforms(r, g.lacksSymbol(), false)
 		return fails, nil
 	},
 	Owner: true,
@@ -117,16 +117,20 @@ func (g *group) checkedPlatforms(r *result.Report) (fails, works []string) {
 	return fails, works
 }
 
-// lacksSymbol reports whether a library of a platform, which the artifact does not contain, lacks
-// one of the symbols without a version.
-func (g *group) lacksSymbol(p *platform.Platform) bool {
-	return slices.ContainsFunc(g.all, func(f *result.Finding) bool {
+// lacksSymbol returns a function that reports whether a library of a platform, which the artifact
+// does not contain, lacks one of the symbols without a version.
+func (g *group) lacksSymbol() func(*platform.Platform) bool {
+	lack := map[string]bool{} // by name
+	for _, f := range g.all {
 		if f.Symbol == "" || f.Version != "" || f.ProvidedBy != nil || g.artifact.contains(f.Library) {
-			return false
+			continue
 		}
 		_, without := releases(f)
-		return slices.Contains(without, p.Name)
-	})
+		for _, name := range without {
+			lack[name] = true
+		}
+	}
+	return func(p *platform.Platform) bool { return lack[p.Name] }
 }
 
 // releases lists the systems whose library has the symbol of a finding, and those whose library
@@ -166,11 +170,23 @@ func (t *Text) ofSystem() bool {
 	})
 }
 
-// someSystems says of which systems the libraries lack the symbols if those of newer ones have
+// someSystems says of which systems the libraries lack the symbols if those of all newer ones have
 // them: "older systems"; else "".
 func (t *Text) someSystems() string {
+	libc := func(name string) string {
+		p, err := platform.Lookup(name, "")
+		if err != nil {
+			return ""
+		}
+		return p.LibcVersion
+	}
 	for _, f := range t.all {
-		if with, _ := releases(f); len(with) == 0 {
+		with, without := releases(f)
+		if len(with) == 0 || slices.ContainsFunc(with, func(has string) bool {
+			return slices.ContainsFunc(without, func(lacks string) bool {
+				return !platform.Older(libc(lacks), libc(has))
+			})
+		}) {
 			return ""
 		}
 	}
