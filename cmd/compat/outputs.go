@@ -190,7 +190,9 @@ func (o *outputs) as(
 	case "markdown":
 		return report.Markdown(w, r)
 	case "html":
-		return report.File(w, report.NewView(r))
+		v := report.NewView(r)
+		v.Header.Subject = text.Of
+		return report.File(w, v)
 	case "github":
 		return report.GitHub(w, r, lines())
 	case "gitlab":

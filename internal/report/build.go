@@ -42,8 +42,8 @@ func failedBuild(b *Build) g.Node {
 		body := []g.Node{h.P(whole(c.Action)), source(x)}
 		one := &analyzer.Report{Causes: []analyzer.Cause{*c}}
 		body = append(body, fixes(one, 0, causetext.StepsOf(one, nil, true))...)
-		body = append(body, evidence(c, "Evidence of "+c.ID))
-		content = append(content, article(c, nil, c.Title, false, body...))
+		body = append(body, folded(evidence(c, "Evidence of "+c.ID), true, "Details"))
+		content = append(content, article(c, string(c.Severity), c.Title, false, body...))
 	}
 	if list := listed(h.Ul, b.Notes, link); list != nil {
 		content = append(content, list)

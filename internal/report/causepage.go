@@ -25,16 +25,19 @@ func causes(title string, v *View, indexes []int, steps *causetext.Steps, id str
 	content := g.Group{}
 	for i, n := range indexes[:min(len(indexes), shownOnPage)] {
 		c := &r.Causes[n]
-		heading, text := g.Group{}, c.Title
-		if len(r.Causes) > 1 {
-			heading = append(heading, g.Text(fmt.Sprintf("%d. ", n+1)))
+		tag, text := string(c.Severity), c.Title
+		if len(r.Causes) > 1 { // one tag: the severity is that of the cause
+			tag = fmt.Sprintf("cause %d · %s", n+1, c.Severity)
 		}
 		if headed(r, c) {
 			text = causetext.Task(r, c, nil)
+			if c.Severity == analyzer.Error && text != "" { // the verdict in the header says it
+				tag = ""
+			}
 		}
 		body := causeBody(r, n, &v.Why[n], steps, id)
 		fold := i >= openCauses || len(indexes) > manyCauses && i > 0
-		content = append(content, article(c, heading, text, fold, body...), g.Text("\n"))
+		content = append(content, article(c, tag, text, fold, body...), g.Text("\n"))
 	}
 	return section(title, content, more(len(indexes)-shownOnPage))
 }
@@ -42,58 +45,74 @@ func causes(title string, v *View, indexes []int, steps *causetext.Steps, id str
 // headed reports whether the header of the page has the title of a cause.
 func headed(r *analyzer.Report, c *analyzer.Cause) bool { return len(r.Causes) == 1 && c.New }
 
-// article returns a cause: its title after a heading, and its body. The title of a folded one opens
-// it, and so does a link to it: the id is in the folded part.
-func article(c *analyzer.Cause, heading g.Node, text string, fold bool, body ...g.Node) g.Node {
-	title := h.H3(heading, graded(string(c.Severity)), g.Text(" "), whole(text))
+// article returns a cause: its title after a tag with the color of its severity, if there is one,
+// and its body. The title of a folded one opens it, and so does a link to it: the id is in the
+// folded part.
+func article(c *analyzer.Cause, tag, text string, fold bool, body ...g.Node) g.Node {
+	title := g.Group{whole(text)}
+	if tag != "" {
+		title = g.Group{h.Span(h.Class(string(c.Severity)), g.Text(tag)), g.Text(" "), whole(text)}
+	}
 	anchor := h.A(h.ID(c.ID), h.Class("anchor"), h.Href("#"+c.ID),
-		h.Aria("label", "Link to this cause"), g.Text("link"))
+		h.Aria("label", "Link to this cause"), g.Text("#"))
 	var open g.Node
 	if !fold {
 		open = g.Attr("open")
 	}
 	return h.Article(h.Class(string(c.Severity)), h.Details(open, Rows(
-		append([]g.Node{h.Summary(title), anchor}, body...)...)))
+		append([]g.Node{h.Summary(h.H3(title)), anchor}, body...)...)))
 }
 
-// causeBody returns what is said about a cause: who has to act, what users see, the way to what is
-// missing, and where it fails; then the fixes, and after them what explains and proves it.
+// causeBody returns what is said about a cause: what users see, who has to act, the way to what is
+// missing, and where it fails; then the fixes, and folded what explains and proves it.
 func causeBody(
 	r *analyzer.Report, i int, y *Why, steps *causetext.Steps, id string,
 ) []g.Node {
 	c := &r.Causes[i]
 	var rows []g.Node
+	if label, message := causetext.Seen(r, i); message != "" {
+		rows = append(rows, h.P(h.Class("seen"), g.Text(label+": "),
+			code(mdsafe.Cut(mdsafe.Visible(message), maxMessage))))
+	}
 	if !headed(r, c) { // otherwise it is the title
 		rows = append(rows, h.P(whole(causetext.Task(r, c, nil))))
 	}
 	if y.In != "" {
 		rows = append(rows, h.P(whole(upper(y.In)+".")))
 	}
-	if label, message := causetext.Seen(r, i); message != "" {
-		rows = append(rows, h.P(g.Text(label+": "),
-			code(mdsafe.Cut(mdsafe.Visible(message), maxMessage))))
-	}
 	rows = append(rows, way(y), systems(c))
+	rows = append(rows, fixes(r, i, steps)...)
+	return append(rows, details(r, i, y, id), reproduction(c.Reproduce))
+}
+
+// details returns what explains and proves a cause, folded; nil if there is nothing.
+func details(r *analyzer.Report, i int, y *Why, id string) g.Node {
+	c := &r.Causes[i]
+	var rows []g.Node
 	if why := causetext.Why(c); why != "" && c.Severity != analyzer.Warning {
 		rows = append(rows, h.P(whole(why+".")))
 	}
-	rows = append(rows, fixes(r, i, steps)...)
-	rows = append(rows, evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)))
 	if y.Message != "" {
-		rows = append(rows, h.P(h.Class("example"), g.Text("For example: "),
+		rows = append(rows, h.P(g.Text("For example: "),
 			whole(mdsafe.Cut(y.Message, maxMessage))))
+	}
+	if table := evidence(c, fmt.Sprintf("Evidence of cause %d", i+1)); table != nil {
+		rows = append(rows, table)
 	}
 	for _, x := range causetext.Also(r, c) {
 		rows = append(rows, h.P(g.Text("Also part of this cause: "), whole(x.Text), g.Text(" ("),
 			ruleLinks([]string{x.Rule}, id), g.Text(").")))
 	}
-	rows = append(rows, reproduction(c.Reproduce))
+	title := "Details"
 	if len(c.Findings) > 0 {
+		title += ": " + number(len(c.Findings), "finding") + " in " + number(c.Objects, "file")
 		rows = append(rows, h.P(h.Class("mark"), g.Text("Rule "),
-			ruleLinks([]string{causetext.MainRule(r, c)}, id), g.Text(": "+
-				number(len(c.Findings), "finding")+" in "+number(c.Objects, "file"))))
+			ruleLinks([]string{causetext.MainRule(r, c)}, id)))
 	}
-	return rows
+	if len(rows) == 0 {
+		return nil
+	}
+	return h.Details(Rows(append([]g.Node{h.Summary(g.Text(title))}, rows...)...))
 }
 
 // reproduction returns how to see a cause fail, folded; nil if no message shows it.
@@ -191,7 +210,7 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 		if x.Verified {
 			class += " tried"
 		}
-		state := h.Span(h.Class("state"), g.Text(step.By+step.State))
+		state := h.Span(h.Class("state"), g.Text(step.By+step.State+clears(c, x)))
 		if n := causetext.ShownBefore(r, i, x); n > 0 {
 			title = append(title, g.Text("that of"), causeLinks(r, []int{n}), g.Text(" "), state)
 			rows = append(rows, h.Div(h.Class(class), h.P(title)))
@@ -208,10 +227,7 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 		if step.Remark != "" { // nothing comes between the title and the command
 			body = append(body, h.P(withCode(step.Remark, step.Whole)))
 		}
-		if len(x.Cost) > 0 {
-			body = append(body, h.P(h.Class("cost"), h.Strong(g.Text("Costs:")), g.Text(" "),
-				whole(strings.Join(x.Cost, "; "))))
-		}
+		body = append(body, costList(x.Cost)...)
 		if j > 0 && !c.Together && len(body) > 0 {
 			body = append([]g.Node{h.Summary(title)}, body...)
 			rows = append(rows, h.Details(h.Class(class), Rows(body...)))
@@ -225,9 +241,39 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 	return rows
 }
 
+// clears says of how many findings a fix that was tried is the answer; "" for one.
+func clears(c *analyzer.Cause, x analyzer.CauseFix) string {
+	switch n := len(c.Findings); {
+	case !x.Verified || n < 2:
+		return ""
+	case x.Clears < n:
+		return fmt.Sprintf("; clears %s of %s", grouped(x.Clears), number(n, "finding"))
+	case n == 2:
+		return "; clears both findings"
+	default:
+		return "; clears all " + number(n, "finding")
+	}
+}
+
+// costList returns the costs of a fix; those that follow the first are folded if they are many.
+func costList(all []string) []g.Node {
+	if len(all) == 0 {
+		return nil
+	}
+	shown, rest := all, []string(nil)
+	if len(all) > openCosts {
+		shown, rest = all[:1], all[1:]
+	}
+	rows := []g.Node{h.P(h.Strong(g.Text("Costs:")), g.Text(" "), whole(strings.Join(shown, "; ")))}
+	if rest != nil {
+		rows = append(rows, folded(listed(h.Ul, rest, whole), true,
+			"and "+analyzer.Count(len(rest), "more cost")))
+	}
+	return rows
+}
+
 // evidence returns the evidence of a cause as a table, with a row for each version and library, and
-// without columns in which there is nothing; more than a few rows are folded. name is that of the
-// table.
+// without columns in which there is nothing; nil without any. name is that of the table.
 func evidence(c *analyzer.Cause, name string) g.Node {
 	if len(c.Evidence) == 0 {
 		return nil
@@ -261,10 +307,8 @@ func evidence(c *analyzer.Cause, name string) g.Node {
 		body = append(body, h.Tr(h.Td(h.ColSpan(fmt.Sprint(len(head))),
 			g.Text("and "+analyzer.Count(n, "more row")))))
 	}
-	table := scrolled(name, h.Table(h.Class("stacked"), Rows(
+	return scrolled(name, h.Table(h.Class("stacked"), Rows(
 		h.THead(h.Tr(head)),
 		h.TBody(Rows(body...)),
 	)))
-	return folded(table, len(c.Evidence) > openEvidence, "All that it needs: "+
-		number(len(c.Evidence), "row"))
 }

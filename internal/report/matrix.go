@@ -58,6 +58,20 @@ func matrixOf(r *analyzer.Report) (m Matrix) {
 	return m
 }
 
+// open reports whether the matrix is not folded: it is short, and has an artifact that was checked
+// on several platforms. Otherwise the results of the artifacts say the same.
+func (m *Matrix) open() bool {
+	return len(m.Rows) <= openRows && slices.ContainsFunc(m.Rows, func(row MatrixRow) bool {
+		checked := 0
+		for _, v := range row.Results {
+			if v != analyzer.NotJudged {
+				checked++
+			}
+		}
+		return checked > 1
+	})
+}
+
 // matrix returns the matrix as a table; nil if it is empty.
 func matrix(m Matrix) g.Node {
 	if len(m.Rows) == 0 {

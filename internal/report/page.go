@@ -83,7 +83,10 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 	}
 	steps := causetext.StepsOf(r, fresh, true)
 	words, as := verdictOf(r)
-	title, heading := words, "Causes"
+	title, heading, files := words, "Causes", "Files"
+	if v.Findings > 0 {
+		files = "Findings and files"
+	}
 	if v.Name != "" {
 		title += ": " + v.Name
 	}
@@ -92,6 +95,8 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 		heading = "New: the base does not have them"
 	case len(fresh) == 1: // its title is the reason in the header
 		heading = "What to do"
+	case len(fresh) > 1:
+		heading += ": " + causetext.CountCauses(r, fresh)
 	}
 	return complete(w, title, style,
 		h.Header(Rows(
@@ -107,18 +112,28 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 			causes(heading, v, fresh, steps, id),
 			causes("Not new: the base has them too", v, existing,
 				causetext.StepsOf(r, existing, true), id),
-			section("Checked on", folded(matrix(v.Matrix), len(v.Matrix.Rows) > openRows,
+			section("Checked on", folded(matrix(v.Matrix), !v.Matrix.open(),
 				"Each artifact on each platform"), targets(r)),
 			section("Accepted", listed(h.Ul, r.Accepted, accepted)),
 			section("Could not be checked", listed(h.Ul, r.Unread, unread)),
 			section("Not checked", listed(h.Ul, r.Skipped, unread)),
-			section("Notes", listed(h.Ul, r.Notes, whole)),
-			section("Findings", findings(v), search(v, id)),
-			section("Files", folded(listed(h.Ul, r.Artifacts, artifact), len(r.Artifacts) > 0,
-				number(len(r.Artifacts), "file")+" with checksums")),
+			section("Notes", folded(listed(h.Ul, r.Notes, whole), len(r.Notes) > openNotes,
+				number(len(r.Notes), "note"))),
+			section(files, findings(v), search(v, id),
+				folded(listed(h.Ul, r.Artifacts, artifact), len(r.Artifacts) > 0,
+					number(len(r.Artifacts), "file")+" with checksums")),
 		)),
-		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), g.Text(". "+causetext.Key))),
+		h.Footer(h.P(g.Text("compat "), whole(r.Tool.Version), terms(r))),
 	)
+}
+
+// terms returns what the words of a page with causes mean, after the version of compat; nil
+// without causes.
+func terms(r *analyzer.Report) g.Node {
+	if len(r.Causes) == 0 {
+		return nil
+	}
+	return g.Text(". " + causetext.KeyOf(r))
 }
 
 // lead returns what is read first: the reason for the verdict, and the summary. Of several new
@@ -424,7 +439,7 @@ func unread(u analyzer.Unread) g.Node {
 func artifact(a analyzer.Artifact) g.Node {
 	return g.Group{
 		code(a.Path),
-		g.Text(": " + a.Kind + ", " + analyzer.Count(a.Objects, "object")),
+		g.Text(": " + a.Kind + ", " + analyzer.Count(a.Objects, "binary file")),
 		h.Br(),
 		h.Small(g.Text("sha256 "), code(a.SHA256)),
 	}
@@ -454,8 +469,19 @@ func findings(v *View) g.Node {
 	if n := v.Findings - shown; n > 0 {
 		list = g.Group{list, h.P(g.Text("and " + grouped(n) + " more, in the JSON report"))}
 	}
-	return folded(list, true, "Show "+number(v.Findings, "finding")+
-		", those that differ only in the symbol together")
+	title := "Show " + number(v.Findings, "finding")
+	if all := v.Report.Findings; len(all) == v.Findings { // otherwise the others are not known
+		notes := 0
+		for i := range all {
+			if all[i].Severity == analyzer.Note {
+				notes++
+			}
+		}
+		if notes > 0 { // the causes have fewer findings
+			title += ", with " + number(notes, "note")
+		}
+	}
+	return folded(list, true, title+"; those that differ only in the symbol are together")
 }
 
 // ruleLinks returns the names of rules, with links to their pages unless there is no id.

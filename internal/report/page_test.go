@@ -83,8 +83,8 @@ func TestPageOfSeveralCauses(t *testing.T) {
 		`value="fails">`,
 		`<td>needs pow (cause <a href="#c1">1</a>)</td>`,
 		"<h2>New: the base does not have them</h2>", "<h2>Not new: the base has them too</h2>",
-		`<h3>2. <span class="error">error</span> title of 2</h3>`,
-		"<article class=\"error\"><details>\n<summary><h3>5. ", // the others of this list are open
+		`<h3><span class="error">cause 2 · error</span> title of 2</h3>`,
+		"<article class=\"error\"><details>\n<summary><h3><span class=\"error\">cause 5 ", // others are open
 		`<a id="c3" class="anchor" href="#c3"`,
 		"<code>lib/a.so</code><small>needs</small>",
 		"<code>libm.so.6</code><small>which lacks</small>",
@@ -141,7 +141,7 @@ func TestAlike(t *testing.T) {
 	v := NewView(&analyzer.Report{Findings: all})
 	v.Alike = got
 	page := rendered(t, func(b *bytes.Buffer) error { return Page(b, v, reportID) })
-	for _, want := range []string{"Show 10 findings", "The same for <code>f1</code> <code>f2</code> +2",
+	for _, want := range []string{"Show 10 findings; those", "The same for <code>f1</code> <code>f2</code> +2",
 		"and 5 more, in the JSON report"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s in\n%s", want, page)

@@ -67,7 +67,8 @@ const (
 	maxMessage     = 900 // characters of a finding's message
 	openCauses     = 3   // causes that are not folded
 	manyCauses     = 10  // only the first of more causes is not folded
-	openEvidence   = 4   // rows of evidence that are not folded
+	openNotes      = 3   // notes that are not folded
+	openCosts      = 3   // costs of a fix that are not folded
 	shownEvidence  = 40  // rows of evidence
 	shownPlatforms = 8   // names in the header
 )
