@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/compat-app/compat/internal/test/githubtest"
@@ -153,9 +154,12 @@ func demo(ctx context.Context, env environment, keep bool) (err error) {
 		}
 		fmt.Fprintf(env.Out, "━━ %s\n\n%s\n", demoPulls()[i].title, gh.Story(p))
 	}
-	fmt.Fprintf(env.Out, "Reviewed %d pull requests.\n", len(pulls))
+	fmt.Fprintf(env.Out, "Reviewed %d pull requests:\n", len(pulls))
+	for i, p := range pulls {
+		fmt.Fprint(env.Out, demoResult(demoPulls()[i].title, gh.Checks(p.Repo, p.HeadSHA), keep))
+	}
 	if keep {
-		fmt.Fprintln(env.Out, "Their report pages are open at the links above. Press Ctrl-C to end.")
+		fmt.Fprintln(env.Out, "Their report pages are open. Press Ctrl-C to end.")
 		select {
 		case <-ctx.Done():
 		case err := <-served:
@@ -167,6 +171,21 @@ func demo(ctx context.Context, env environment, keep bool) (err error) {
 	}
 	cancel()
 	return <-served
+}
+
+// demoResult returns the lines about the checks of a pull request at the end of the demo, where a
+// terminal shows no more of its text: the letter of its title, and the conclusion and the title of
+// each check, with the address of the report page if linked is set.
+func demoResult(title string, checks []githubtest.Check, linked bool) string {
+	letter, _, _ := strings.Cut(title, ":")
+	var b strings.Builder
+	for _, k := range checks {
+		fmt.Fprintf(&b, "  %s  %-7s  %s\n", letter, k.Conclusion, k.Title)
+		if linked {
+			fmt.Fprintf(&b, "              %s\n", k.DetailsURL)
+		}
+	}
+	return b.String()
 }
 
 // open creates a repository with one pull request whose workflow run has ended.

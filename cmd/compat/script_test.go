@@ -138,7 +138,7 @@ func TestDemo(t *testing.T) {
 		"built for CUDA, but torch 2.4.0+rocm6.1 is a ROCm build",
 		"Rebuild against the ROCm build of torch",
 		"-Wl,--no-as-needed -ldl", "libcufile.so does not link libdl.so.2",
-		"check compat: success",
+		"check compat: success", "\n  A  failure  warp_lang 1.5.0: ", "\n  E  success  Compatible: ",
 	} {
 		if !bytes.Contains(out.Bytes(), []byte(want)) {
 			t.Errorf("the demo does not show %q", want)
