@@ -42,14 +42,17 @@ func (p place) in(files map[string]string) []string {
 	if p.line == 0 {
 		return nil
 	}
-	at := []string{fmt.Sprintf("%s:%d", p.path, p.line)}
+	out := []string{at(p.path, p.line)}
 	if all := lines(files[p.path]); p.line <= len(all) {
 		if text := strings.TrimSpace(all[p.line-1]); text != "" && len(text) <= maxLineShown {
-			at = append(at, text)
+			out = append(out, text)
 		}
 	}
-	return at
+	return out
 }
+
+// at returns a line of a file as it is shown to who does not see it: FILE:LINE.
+func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
 
 func newSources(files map[string]string) *sources {
 	return &sources{files: files, left: maxScanned, found: map[string]place{}}
@@ -315,7 +318,11 @@ func linked(f *analyzer.Finding, any bool) search {
 				return 0
 			}
 			for i, s := range stems {
-				if hasWord(line, s) {
+				switch {
+				case !hasWord(line, s):
+				case strings.Contains(line, "target_link_libraries"): // not only the target
+					return 6 - i
+				default:
 					return 4 - i
 				}
 			}

@@ -161,8 +161,10 @@ func TestEdit(t *testing.T) {
 		Title:   fix.Titled("Tag the wheel manylinux_2_31_x86_64"),
 		Command: "wheel tags --platform-tag manylinux_2_31_x86_64 x.whl",
 	}
+	dl := fix.Fix{Kind: fix.KindLinkFlag, Command: "-Wl,--no-as-needed -ldl"}
 	const toml, txt, cfg, yml, docker = "pyproject.toml", "requirements.txt", "setup.cfg",
 		".github/workflows/w.yml", "Dockerfile"
+	const cmake, make, setup, meson = "CMakeLists.txt", "Makefile", "setup.py", "meson.build"
 	for _, c := range []struct {
 		path string
 		fix  fix.Fix
@@ -217,6 +219,30 @@ func TestEdit(t *testing.T) {
 		{yml, tag, `          CIBW_BUILD: "*manylinux2014*"`, ""},
 		{yml, tag, `   image: [manylinux2014, manylinux_2_34]`, ""},
 		{yml, tag, `          CIBW_MUSLLINUX_X86_64_IMAGE: musllinux_1_2`, ""},
+		{cmake, dl, `  add_library(cufile SHARED cufile.c)`, "  add_library(cufile SHARED cufile.c)\n" +
+			"  target_link_libraries(cufile PRIVATE -Wl,--no-as-needed -ldl)"},
+		{cmake, dl, `target_link_libraries( cufile PRIVATE m ) # math`,
+			`target_link_libraries( cufile PRIVATE m -Wl,--no-as-needed -ldl) # math`},
+		{cmake, dl, `add_library(cufile SHARED cufile.c) # the library`, ""},
+		{cmake, dl, `add_library(cufile SHARED`, ""},
+		{cmake, dl, `target_link_libraries(cufile PRIVATE`, ""},
+		{cmake, dl, `target_link_libraries(cufile $<$<BOOL:${X}>:m>)`,
+			`target_link_libraries(cufile $<$<BOOL:${X}>:m> -Wl,--no-as-needed -ldl)`},
+		{cmake, dl, `target_link_libraries(cufile)`, ""},
+		{cmake, dl, `target_link_libraries(cufile PRIVATE -Wl,--no-as-needed -ldl)`, ""},
+		{cmake, dl, `add_library(cufile STATIC cufile.c)`, ""},
+		{make, dl, `LDFLAGS += -shared`, `LDFLAGS += -shared -Wl,--no-as-needed -ldl`},
+		{make, dl, `LDLIBS = -lm # math`, `LDLIBS = -lm -Wl,--no-as-needed -ldl # math`},
+		{make, dl, `LDFLAGS = -shared \`, ""},
+		{make, dl, `LDFLAGS="-shared" make`, ""},
+		{setup, dl, `    Extension("x", ["x.c"], extra_link_args=['-s']),`,
+			`    Extension("x", ["x.c"], extra_link_args=['-s', '-Wl,--no-as-needed', '-ldl']),`},
+		{setup, dl, `extra_link_args=[],`, `extra_link_args=["-Wl,--no-as-needed", "-ldl"],`},
+		{setup, dl, `extra_link_args=["-s", FLAGS],`, ""},
+		{setup, dl, `extra_link_args=["-s",`, ""},
+		{meson, dl, `  link_args : ['-s', ],`, `  link_args : ['-s', '-Wl,--no-as-needed', '-ldl'],`},
+		{make, fix.Fix{Kind: fix.KindLinkFlag, Command: "-Wl,-rpath,'$ORIGIN'"}, `LDFLAGS = -s`, ""},
+		{make, fix.Fix{Kind: fix.KindLinkFlag, Command: "-la;b"}, `LDFLAGS = -s`, ""},
 		{toml, fix.Fix{Kind: fix.KindSource, Requirement: "nvidia-nvjitlink-cu12>=12.9"},
 			`    "nvidia-nvjitlink-cu12>=12.8",`, ""},
 	} {

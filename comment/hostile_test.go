@@ -18,7 +18,7 @@ var judge = hostiletest.Judge{
 		"tr", "th", "td"},
 	Links: []string{url, "https://github.test/", causetext.ReadURL},
 	Marks: []string{"compat:report", "compat:thread"},
-	Lang:  []string{"suggestion"},
+	Lang:  []string{"suggestion", "diff"},
 }
 
 // dead checks with another Markdown renderer that the text contains only text, code, and the

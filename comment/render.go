@@ -31,12 +31,13 @@ func Render(in Input) Check {
 	}
 	source := newSources(in.Files)
 	s.at = linesOf(in, s, source)
+	all := edits(in, s, source)
+	s.edits = editsOf(s, all)
 	var told int
 	c.Summary, told = summary(in, s)
 	c.Text = details(in, s, told)
 	c.Names = s.names(s.fresh)
 	c.Annotations = annotations(in, s)
-	all := edits(in, s, source)
 	c.Review, c.Patch = review(in, s, all), patch(in.Files, all)
 	c.Sticky = sticky(in, s)
 	c.Create = len(s.fresh) > 0
@@ -142,7 +143,7 @@ func summary(in Input, v view) (text string, told int) {
 	}
 	var items []string
 	for _, i := range v.fresh {
-		items = append(items, "\n"+causetext.Item(v.report, i, v.in(i), v.at[i].in(in.Files), v.steps))
+		items = append(items, "\n"+v.item(in, i))
 	}
 	left := 0
 	body := mdsafe.Join(items, maxOutput*2/5, func(n int) string {

@@ -98,7 +98,7 @@ func causeList(in Input, v view) string {
 	shown := min(len(v.fresh), stickyCauses)
 	for n, i := range v.fresh[:shown] {
 		if n < stickyItems {
-			b.WriteString("\n" + causetext.Item(v.report, i, v.in(i), v.at[i].in(in.Files), v.steps))
+			b.WriteString("\n" + v.item(in, i))
 		} else {
 			fmt.Fprintf(&b, "\n%d. %s\n", i+1, v.line(i))
 		}

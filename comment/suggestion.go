@@ -52,6 +52,23 @@ func edits(in Input, v view, s *sources) (out []edit) {
 	return out
 }
 
+// editsOf returns the change of a line that makes a fix of each new cause, by the index of the cause,
+// as far as there is one.
+func editsOf(v view, all []edit) map[int]*causetext.Edit {
+	out := map[int]*causetext.Edit{}
+	for _, e := range all {
+		for _, i := range e.causes {
+			n := slices.IndexFunc(v.cause(i).Fixes, func(x analyzer.CauseFix) bool {
+				return x.Same(e.fix.Fix)
+			})
+			if n >= 0 && out[i] == nil {
+				out[i] = &causetext.Edit{Fix: n, At: at(e.path, e.line), Old: e.old, New: e.new}
+			}
+		}
+	}
+	return out
+}
+
 // edited returns the change of a line by the first fix of some causes that edits it.
 func edited(v view, at place, old string, causes []int) (edit, bool) {
 	if len(old) > maxLine || mdsafe.Lines(old) != old {
@@ -120,10 +137,15 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 	case fix.KindImage, fix.KindPlatformTag:
 		text, ok = retag(text, x)
 	case fix.KindLinkFlag:
-		text, ok = bump(text, string(x.Command))
+		if text, ok = bump(text, string(x.Command)); !ok {
+			text, ok = addFlags(code(line), string(x.Command))
+		}
 	case fix.KindSource: // these files have another comment syntax
 		comment = ""
 		text, ok = export(path, line, x)
+	}
+	if comment != "" && strings.Contains(text, "\n") { // it would be behind the lines that were added
+		return "", false
 	}
 	return text + comment, ok && text+comment != line
 }

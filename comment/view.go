@@ -18,8 +18,9 @@ type view struct {
 	fresh, existing []int // indexes into report.Causes
 	accepted        []analyzer.Accepted
 	unread          []analyzer.Unread
-	steps           *causetext.Steps // of the new causes
-	at              map[int]place    // the line that causes each of the new ones; see linesOf
+	steps           *causetext.Steps        // of the new causes
+	at              map[int]place           // the line that causes each of the new ones; see linesOf
+	edits           map[int]*causetext.Edit // the change of a line for each of the new ones, if any
 }
 
 // newView returns the view of a report. partial are artifacts that could not be downloaded.
@@ -91,6 +92,12 @@ func (v view) in(i int) string {
 	}
 	return causetext.In(v.report, v.cause(i),
 		func(a string) string { return mdsafe.Code(path.Base(a), maxShown) })
+}
+
+// item returns a cause as an item of a list, with its fixes.
+func (v view) item(in Input, i int) string {
+	return causetext.Item(v.report, i, causetext.ItemOptions{In: v.in(i), At: v.at[i].in(in.Files),
+		Edit: v.edits[i], Steps: v.steps})
 }
 
 // line returns a cause in one line of Markdown: what, who has to act, and the first fix.

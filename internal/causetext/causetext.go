@@ -96,7 +96,7 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 		fmt.Fprintf(&b, "\n%s: %s\n", label, mdsafe.Code(message, maxShown))
 	}
 	if !o.Why {
-		b.WriteString(markdownFixes(r, i, o.Steps))
+		b.WriteString(markdownFixes(r, i, o.Steps, nil))
 	}
 	if table := evidenceTable(c); table != "" {
 		b.WriteString("\n" + table)
@@ -119,15 +119,30 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 	return b.String()
 }
 
+// ItemOptions are how Item shows a cause.
+type ItemOptions struct {
+	In    string   // Markdown, where it is found: "in all 3 wheels"; "" = not said
+	At    []string // as in Action
+	Edit  *Edit    // a change of the repository that is one of the fixes; nil = none is known
+	Steps *Steps   // of the causes that are shown
+}
+
+// Edit is a change of a line of the repository that makes a fix.
+type Edit struct {
+	Fix      int    // index of the fix in those of the cause
+	At       string // FILE:LINE
+	Old, New string // lines without a newline at the end; New may be several
+}
+
 // Item returns an item of a numbered list about cause i: what is wrong, who has to act, and the
-// fixes. in is Markdown, where it is found: "in all 3 wheels"; "" = not said. at is as in Action.
-func Item(r *analyzer.Report, i int, in string, at []string, steps *Steps) string {
+// fixes.
+func Item(r *analyzer.Report, i int, o ItemOptions) string {
 	c := &r.Causes[i]
-	known := append(Names(r, c), at...)
+	known := append(Names(r, c), o.At...)
 	number := fmt.Sprintf("%d. ", i+1)
 	title := mdsafe.Prose(c.Title, known...)
-	if in != "" {
-		title = in + ": " + title
+	if o.In != "" {
+		title = o.In + ": " + title
 	}
 	fails := ""
 	if len(c.Fails) > 0 {
@@ -136,8 +151,8 @@ func Item(r *analyzer.Report, i int, in string, at []string, steps *Steps) strin
 	if label, message := Seen(r, i); message != "" {
 		fails += "\n\n" + label + ": " + mdsafe.Code(message, maxShown) + "\n"
 	}
-	item := fmt.Sprintf("**%s**%s %s. %s%s\n%s", c.Severity, steps.name(c), title,
-		mdsafe.Prose(Task(r, c, at), known...), fails, markdownFixes(r, i, steps))
+	item := fmt.Sprintf("**%s**%s %s. %s%s\n%s", c.Severity, o.Steps.name(c), title,
+		mdsafe.Prose(Task(r, c, o.At), known...), fails, markdownFixes(r, i, o.Steps, o.Edit))
 	return number + indent(item, len(number)) + "\n"
 }
 
@@ -152,8 +167,9 @@ func indent(block string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// markdownFixes returns the fixes of a cause, given by its index, each after a blank line.
-func markdownFixes(r *analyzer.Report, i int, steps *Steps) string {
+// markdownFixes returns the fixes of a cause, given by its index, each after a blank line. edit is
+// that of ItemOptions.
+func markdownFixes(r *analyzer.Report, i int, steps *Steps, edit *Edit) string {
 	c := &r.Causes[i]
 	var b strings.Builder
 	for j, x := range c.Fixes {
@@ -170,7 +186,15 @@ func markdownFixes(r *analyzer.Report, i int, steps *Steps) string {
 			fmt.Fprintf(&b, "\n**%s**: that of cause %d%s (%s).\n", step.Label, n, too, state)
 			continue
 		}
-		b.WriteString("\n" + markdownFix(step.Label, x, step, Names(r, c)))
+		made := ""
+		if edit != nil && edit.Fix == j {
+			made = edit.markdown()
+			step.Remark = strings.Replace(step.Remark, step.Build, "", 1) // the edit does that
+			if !NamesWheel(strings.Join(step.Commands, "\n")) {
+				step.Commands = nil // it has these flags or this setting
+			}
+		}
+		b.WriteString("\n" + markdownFix(step.Label, x, step, made, Names(r, c)))
 	}
 	if len(c.Fixes) == 0 {
 		b.WriteString("\n" + NoFix + "\n")
@@ -408,9 +432,32 @@ func Label(c *analyzer.Cause, i int) string {
 
 const forUsers = "For users"
 
-func markdownFix(label string, x analyzer.CauseFix, step Step, known []string) string {
+// markdown returns the change as a diff, after a line that says where it is made.
+func (e *Edit) markdown() string {
+	diff := "-" + e.Old
+	for line := range strings.SplitSeq(e.New, "\n") {
+		if line == e.Old { // lines were added after it
+			diff = " " + e.Old
+			continue
+		}
+		diff += "\n+" + line
+	}
+	return "\nChange " + mdsafe.Code(e.At, maxShown) + ":\n\n" + mdsafe.Fence("diff", diff)
+}
+
+// plain returns the change as plain text at the line, to follow the title of the fix.
+func (e *Edit) plain() string {
+	if added, ok := strings.CutPrefix(e.New, e.Old+"\n"); ok {
+		return ". Add after this line: " + mdsafe.Lines(strings.TrimSpace(added))
+	}
+	return ". Change this line to: " + mdsafe.Lines(strings.TrimSpace(e.New))
+}
+
+// markdownFix returns a fix. edit is Markdown, the change of the repository that makes it; "" = none
+// is known.
+func markdownFix(label string, x analyzer.CauseFix, step Step, edit string, known []string) string {
 	b := fmt.Sprintf("**%s** (%s%s): %s\n", label, step.By, step.State,
-		mdsafe.Prose(x.Title.String(), known...))
+		mdsafe.Prose(x.Title.String(), known...)) + edit
 	if step.Remark != "" {
 		b += "\n" + mdsafe.Prose(step.Remark, step.Whole) + "\n"
 	}

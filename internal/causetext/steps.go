@@ -249,15 +249,22 @@ func inParentheses(remark string) string {
 	return " (" + strings.ToLower(remark[:1]) + remark[1:] + ")"
 }
 
-// Line is fix i of a cause, given by its index, as plain text: what to change in a build that can
-// still be corrected comes before a command for what was built. command is shown after the title;
-// "" = none. clean makes the text safe to show.
-func Line(r *analyzer.Report, cause, i int, command string, clean func(string) string) string {
+// Line is fix i of a cause, given by its index, as plain text at the line of the repository that
+// causes it: what to change in a build that can still be corrected comes before a command for what
+// was built. edit changes that line; nil = none is known. command is shown after the title; "" =
+// none. clean makes the text safe to show.
+func Line(r *analyzer.Report, cause, i int, edit *Edit, command string,
+	clean func(string) string) string {
 	c := &r.Causes[cause]
 	x := c.Fixes[i]
 	step := StepsOf(r, []int{cause}, true).Of(cause, i)
 	line := step.Label + " (" + FixState(c, x) + "): " + clean(x.Title.String())
-	if step.Build != "" { // its command is shown as it is
+	if edit != nil && edit.Fix == i {
+		line += edit.plain()
+		if !NamesWheel(command) {
+			command = "" // the edit has it
+		}
+	} else if step.Build != "" { // its command is shown as it is
 		before, after, _ := strings.Cut(strings.TrimSuffix(step.Build, "."), step.Whole)
 		line += ". " + clean(before) + mdsafe.Lines(step.Whole) + clean(after)
 	}

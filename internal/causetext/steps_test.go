@@ -407,10 +407,48 @@ func TestLine(t *testing.T) {
 			r.OfPullRequest()
 		}
 		for i, want := range c.want {
-			got := Line(r, 0, i, string(r.Causes[0].Fixes[i].Command), mdsafe.Visible)
+			got := Line(r, 0, i, nil, string(r.Causes[0].Fixes[i].Command), mdsafe.Visible)
 			if got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
+		}
+	}
+}
+
+// The change of a line of the repository has the place of what its author has to find out, and of
+// flags, but not of a command for a wheel that is already built.
+func TestEdit(t *testing.T) {
+	tag := offered("Tag it", "wheel tags w-1-py3-none-any.whl", true)
+	tag.NextBuild = fix.NextBuild + "use auditwheel."
+	flags := offered("Link it", "-lz", false)
+	flags.Kind = fix.KindLinkFlag
+	r := &analyzer.Report{Causes: []analyzer.Cause{one("a", tag, flags)},
+		Findings: make([]analyzer.Finding, 1)}
+	r.Causes[0].Actor = result.Builder
+	r.OfPullRequest()
+	for _, c := range []struct {
+		edit         Edit
+		line, inItem string
+	}{
+		{Edit{Fix: 0, At: "w.yml:8", Old: "  - run: a", New: "  - run: b"},
+			"Fix (tried: this cause is gone): Tag it. Change this line to: - run: b. For a wheel " +
+				"that is already built: wheel tags w-1-py3-none-any.whl",
+			"Change `w.yml:8`:\n\n   ```diff\n   -  - run: a\n   +  - run: b\n   ```\n\n" +
+				"   For a wheel that is already built:\n\n   ```\n   wheel tags w-1-py3-none-any.whl\n   ```\n"},
+		{Edit{Fix: 1, At: "CMakeLists.txt:2", Old: "add", New: "add\nlink -lz"},
+			"Or (not tried): Link it. Add after this line: link -lz",
+			"Change `CMakeLists.txt:2`:\n\n   ```diff\n    add\n   +link -lz\n   ```\n"},
+	} {
+		got := Line(r, 0, c.edit.Fix, &c.edit, string(r.Causes[0].Fixes[c.edit.Fix].Command),
+			mdsafe.Visible)
+		if got != c.line {
+			t.Errorf("line: got %q, want %q", got, c.line)
+		}
+		item := Item(r, 0, ItemOptions{Edit: &c.edit, Steps: StepsOf(r, nil, false)})
+		if !strings.Contains(item, c.inItem) ||
+			strings.Contains(item, "auditwheel") != (c.edit.Fix != 0) ||
+			strings.Count(item, "-lz") != 1 {
+			t.Errorf("item without %q:\n%s", c.inItem, item)
 		}
 	}
 }

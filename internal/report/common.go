@@ -52,7 +52,7 @@ func advice(r *analyzer.Report, i int) string {
 		if !x.ShowsCommand() {
 			command = strings.Join(causetext.Commands(c, x), "\n")
 		}
-		lines = append(lines, causetext.Line(r, i, j, command, mdsafe.Visible))
+		lines = append(lines, causetext.Line(r, i, j, nil, command, mdsafe.Visible))
 	}
 	return strings.Join(lines, "\n")
 }
