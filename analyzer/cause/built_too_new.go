@@ -166,16 +166,62 @@ func (t *Text) tooNewWhy() string {
 		}
 		return ""
 	}
-	if len(fails) == 0 || !t.claimed() {
+	if len(fails) == 0 || !isReference(fails[0]) || !t.claimed() {
 		return ""
 	}
-	last := fails[len(fails)-1]
-	for _, d := range reference {
-		if d.title == last { // and not "the oldest systems of manylinux1"
-			return "by its tag, pip also installs it on " + last
+	const shown = 3 // the newest ones
+	if n := len(fails) - shown; n > 0 {
+		return "by its tag, pip also installs it on " + strings.Join(fails[n:], ", ") + " and " +
+			result.Count(n, "older system")
+	}
+	return "by its tag, pip also installs it on " + result.And(fails)
+}
+
+// costOfTag names the systems that a fix excludes which tags the wheel for newer ones; "" for other
+// fixes.
+func (t *Text) costOfTag(x fix.Fix) string {
+	if t.kind != TooNew || x.Kind != fix.KindPlatformTag || len(x.Retags) == 0 {
+		return ""
+	}
+	tag := x.Retags[0].To.Platform
+	for _, r := range x.Retags {
+		if r.To.Platform != tag { // what is excluded differs
+			return ""
 		}
 	}
-	return ""
+	to, err := platform.Lookup(anyTag.FindString(tag), platform.Architecture(tag))
+	if err != nil {
+		return ""
+	}
+	var fails, works []string
+	for _, d := range reference {
+		p, err := platform.Lookup(d.name, to.Arch)
+		switch {
+		case err != nil || p.Libc != to.Libc || !platform.Older(p.LibcVersion, to.LibcVersion):
+		case slices.Contains(t.cause.Fails, d.title):
+			fails = append(fails, d.title)
+		case slices.Contains(t.cause.Works, d.title):
+			works = append(works, d.title)
+		}
+	}
+	switch {
+	case works == nil && fails == nil:
+		return ""
+	case works == nil:
+		return "that excludes " + result.And(fails) + ", where it fails anyway"
+	case fails == nil:
+		return "that excludes " + result.And(works) + ", where it works"
+	}
+	return "that excludes " + result.And(fails) + ", where it fails anyway, and " + result.And(works) +
+		", where it works"
+}
+
+// costOfImage is the cost of a build in an older image, with the systems that it does not exclude.
+func (t *Text) costOfImage() string {
+	if t.kind != TooNew || len(t.cause.Fails) == 0 || !t.claimed() || !isReference(t.cause.Fails[0]) {
+		return fix.KindImage.Cost()
+	}
+	return fix.KindImage.Cost() + "; it keeps " + Listed(t.cause.Fails, 3, 80, "system")
 }
 
 // macOSTag returns the tag that the first fix which changes tags gives a wheel for macOS:

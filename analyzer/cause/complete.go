@@ -94,9 +94,13 @@ func (t *Text) cost(x fix.Fix, byBuilder bool, name string) string {
 			return everyUser
 		}
 	}
-	switch {
+	switch cost := t.costOfTag(x); {
+	case cost != "":
+		return cost
 	case len(x.Cost) > 0:
 		return ""
+	case x.Kind == fix.KindImage:
+		return t.costOfImage()
 	case x.Kind == fix.KindEnvironment && t.kind == otherVersions:
 		if wrong := t.wrongVersion(t.required()); wrong != "" {
 			return "it replaces " + wrong

@@ -21,6 +21,14 @@ var reference = []struct{ name, title string }{
 	{"debian13", "Debian 13"},
 }
 
+// isReference reports whether a system of Cause.Fails is a distribution, and not "the oldest systems
+// of manylinux1".
+func isReference(system string) bool {
+	return slices.ContainsFunc(reference, func(d struct{ name, title string }) bool {
+		return d.title == system
+	})
+}
+
 // platforms returns the distributions on which the findings of a cause occur, and those on which
 // the artifact works. fails decides for one, and everywhere is set if the artifact was checked on
 // all of them.

@@ -59,15 +59,16 @@ func checkLinkReference(p *analyzer.Pass) {
 		plan := plans.of(p, q.view)
 		f := linkFinding(p, q)
 		name := analyzer.Versioned(q.Import.Name, q.Import.Version)
-		f.Message = fmt.Sprintf(
+		f.Headline = fmt.Sprintf(
 			"With GNU ld, linking a program against %s fails on %s (glibc %s): undefined "+
-				"reference to %s%s. ",
+				"reference to %s%s",
 			q.view.Path,
 			p.Platform.Name,
 			p.Platform.LibcVersion,
 			name,
 			ofIndirect(q),
 		)
+		f.Message = f.Headline + ". "
 		fixes := newerSystem(p, q.Import)
 		switch o := ownerOf(p, q.Import); {
 		case q.Import.Version != "":

@@ -363,7 +363,7 @@ func retagging(p *analyzer.Pass) []fix.Candidate {
 			lacking = unversioned[i]
 		}
 		if lacking != "" {
-			reason = ", the first in auditwheel's list that has " + lacking
+			reason = ", the oldest tag that auditwheel knows with " + lacking
 			continue
 		}
 		if oldest != nil && !platform.Older(oldest.LibcVersion, q.LibcVersion) ||
@@ -412,7 +412,8 @@ func olderImage(p *analyzer.Pass, with string) []fix.Candidate {
 	if image == "" || p.Platform.Libc != "glibc" {
 		return nil
 	}
-	title := fix.Titled("Build in the %s image (variable of cibuildwheel)", image)
+	title := fix.Titled("Build in the %s image (with cibuildwheel; else in the container "+
+		"quay.io/pypa/%s_%s)", image, image, p.Platform.Arch)
 	if names := without(p); with != "" {
 		title = fix.Titled("Build in the %s image against its own %s, not a newer one", image,
 			fix.Library(with))

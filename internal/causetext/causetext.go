@@ -23,9 +23,9 @@ const Key = keyTried + " An object is a binary file: a library, module or progra
 
 // Parts of Key.
 const (
-	keyTried = "A cause is one thing that somebody has to change. “Tried”: compat changed a copy of " +
-		"the artifact and checked it again; the problem was gone, without a new one. compat runs no " +
-		"file of it."
+	keyTried = "An error or a warning is one cause: one thing that somebody has to change. “Tried”: " +
+		"compat changed a copy of the artifact and checked it again; the problem was gone, without " +
+		"a new one. compat runs no file of it."
 	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided " +
 		"if the library that should have it was not read."
 )
@@ -112,7 +112,7 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 		b.WriteString("\n" + sentences(systems...) + "\n")
 	}
 	for _, x := range Also(r, c) {
-		fmt.Fprintf(&b, "\nAlso part of this cause: %s (%s).\n", mdsafe.Prose(x.Text, x.names...),
+		fmt.Fprintf(&b, "\nAlso part of this %s: %s (%s).\n", c.Severity, mdsafe.Prose(x.Text, x.names...),
 			ruleLinks([]string{x.Rule}, o.Rules))
 	}
 	fmt.Fprintf(&b, "\nRule: %s.\n", ruleLinks([]string{MainRule(r, c)}, o.Rules))

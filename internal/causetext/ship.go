@@ -295,22 +295,22 @@ func inArtifact(r *analyzer.Report) string {
 }
 
 // ranges names causes, of which successive ones are shortened: "causes 1, 3 to 7 and 9".
-func ranges(causes []int) string {
+func ranges(causes []int) string { return numbered("cause", causes) }
+
+// numbered is ranges with another noun.
+func numbered(noun string, numbers []int) string {
 	var words []string
-	for i := 0; i < len(causes); i++ {
+	for i := 0; i < len(numbers); i++ {
 		end := i
-		for end+1 < len(causes) && causes[end+1] == causes[end]+1 {
+		for end+1 < len(numbers) && numbers[end+1] == numbers[end]+1 {
 			end++
 		}
 		if end-i < 2 {
-			words = append(words, strconv.Itoa(causes[i]))
+			words = append(words, strconv.Itoa(numbers[i]))
 			continue
 		}
-		words = append(words, fmt.Sprintf("%d to %d", causes[i], causes[end]))
+		words = append(words, fmt.Sprintf("%d to %d", numbers[i], numbers[end]))
 		i = end
 	}
-	if len(causes) == 1 {
-		return "cause " + words[0]
-	}
-	return "causes " + and(words)
+	return analyzer.Plural(len(numbers), noun, noun+"s") + " " + and(words)
 }

@@ -632,14 +632,15 @@ func FixState(c *analyzer.Cause, x analyzer.CauseFix) string { return fixState(c
 // fixState is FixState. how is what is said of a fix that was tried.
 func fixState(c *analyzer.Cause, x analyzer.CauseFix, how string) string {
 	n := len(c.Findings)
-	const part = "part of this cause"
+	this := string(c.Severity) // "error"
+	part := "part of this " + this
 	switch {
 	case x.Verified && n == 0: // read from a log
 		return how
 	case x.Verified && x.Clears < n:
 		return how + ": " + part + " is gone"
 	case x.Verified:
-		return how + ": this cause is gone"
+		return how + ": this " + this + " is gone"
 	case x.Clears < n:
 		return "not tried; for " + part
 	}

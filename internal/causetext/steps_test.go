@@ -17,8 +17,8 @@ const (
 	bundling  shellword.Line = "delocate-wheel -v fixed/w-1-py3-none-any.whl"
 	saving    shellword.Line = "pip download --no-deps w==1"
 	changing  shellword.Line = "compat fix --python 3.12 requirements.txt"
-	goneShort                = "tried: this cause is gone"
-	goneFirst                = "tried on a copy: this cause is gone"
+	goneShort                = "tried: this error is gone"
+	goneFirst                = "tried on a copy: this error is gone"
 )
 
 // written is said of the first command that writes a wheel.
@@ -26,7 +26,7 @@ const written = "The command writes the corrected wheel to ./fixed."
 
 // one returns a cause with one finding and fixes.
 func one(id string, fixes ...analyzer.CauseFix) analyzer.Cause {
-	return analyzer.Cause{ID: id, New: true, Artifact: "w-1-py3-none-any.whl", Findings: []int{0},
+	return analyzer.Cause{ID: id, Severity: analyzer.Error, New: true, Artifact: "w-1-py3-none-any.whl", Findings: []int{0},
 		Fixes: fixes}
 }
 
@@ -235,11 +235,11 @@ func TestStepsOfSomeCauses(t *testing.T) {
 
 // A fix that removes a part of a cause says which.
 func TestFixStateOfAPart(t *testing.T) {
-	c := &analyzer.Cause{Findings: []int{0, 1, 2}}
+	c := &analyzer.Cause{Severity: analyzer.Error, Findings: []int{0, 1, 2}}
 	for want, x := range map[string]analyzer.CauseFix{
-		"tried: part of this cause is gone": {Clears: 2, Fix: fix.Fix{Verified: true}},
-		"tried: this cause is gone":         {Clears: 3, Fix: fix.Fix{Verified: true}},
-		"not tried; for part of this cause": {Clears: 2},
+		"tried: part of this error is gone": {Clears: 2, Fix: fix.Fix{Verified: true}},
+		"tried: this error is gone":         {Clears: 3, Fix: fix.Fix{Verified: true}},
+		"not tried; for part of this error": {Clears: 2},
 		"not tried":                         {Clears: 3},
 	} {
 		if got := FixState(c, x); got != want {
@@ -390,14 +390,14 @@ func TestLine(t *testing.T) {
 		want  []string
 	}{
 		{[]analyzer.CauseFix{tag}, false,
-			[]string{"Fix (tried: this cause is gone): Tag it: wheel tags w-1-py3-none-any.whl"}},
-		{[]analyzer.CauseFix{tag}, true, []string{"Fix (tried: this cause is gone): Tag it. In the " +
+			[]string{"Fix (tried: this error is gone): Tag it: wheel tags w-1-py3-none-any.whl"}},
+		{[]analyzer.CauseFix{tag}, true, []string{"Fix (tried: this error is gone): Tag it. In the " +
 			"build, use auditwheel. For a wheel that is already built: wheel tags w-1-py3-none-any.whl"}},
 		{[]analyzer.CauseFix{edit, link}, false, []string{
-			"Fix (tried: this cause is gone): Edit it: patchelf w-1-py3-none-any.whl",
+			"Fix (tried: this error is gone): Edit it: patchelf w-1-py3-none-any.whl",
 			"Or (not tried): Link it: -lz"}},
 		{[]analyzer.CauseFix{edit, link}, true, []string{"Fix (not tried): Link it: -lz",
-			"Or (tried: this cause is gone): Edit it. In the build, run the command after the wheel is " +
+			"Or (tried: this error is gone): Edit it. In the build, run the command after the wheel is " +
 				"made. For a wheel that is already built: patchelf w-1-py3-none-any.whl"}},
 	} {
 		x := one("a", c.fixes...)
@@ -431,7 +431,7 @@ func TestEdit(t *testing.T) {
 		line, inItem string
 	}{
 		{Edit{Fix: 0, At: "w.yml:8", Old: "  - run: a", New: "  - run: b"},
-			"Fix (tried: this cause is gone): Tag it. Change this line to: - run: b. For a wheel " +
+			"Fix (tried: this error is gone): Tag it. Change this line to: - run: b. For a wheel " +
 				"that is already built: wheel tags w-1-py3-none-any.whl",
 			"Change `w.yml:8`:\n\n   ```diff\n   -  - run: a\n   +  - run: b\n   ```\n\n" +
 				"   For a wheel that is already built:\n\n   ```\n   wheel tags w-1-py3-none-any.whl\n   ```\n"},

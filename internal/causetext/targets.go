@@ -15,7 +15,7 @@ import (
 type Checked struct {
 	Targets []string // at least one
 	// Verdict is that with the packages of the line, and Causes says which causes it has there:
-	// " (a warning: cause 1)"; "" = none.
+	// " (warning 1)"; "" = none.
 	Verdict analyzer.Verdict
 	Causes  string
 	// With are the packages, merged by Installed; nil = none.
@@ -119,7 +119,7 @@ func atEnd(with []string, end packages.End) (out []string) {
 }
 
 // onTarget says which causes a report has on a platform with the versions at an end of the ranges,
-// after the verdict: " (a warning: cause 1)", " (causes 1 and 2)"; "" if there are none. What was
+// after the verdict: " (warning 1)", " (errors 1 and 2; warning 3)"; "" if there are none. What was
 // only warned about is compatible, so the verdict alone would contradict the cause.
 func onTarget(r *analyzer.Report, name string, end packages.End) string {
 	var errors, warnings []int
@@ -133,14 +133,10 @@ func onTarget(r *analyzer.Report, name string, end packages.End) string {
 	}
 	var parts []string
 	if errors != nil {
-		parts = append(parts, ranges(errors))
+		parts = append(parts, numbered("error", errors))
 	}
-	switch len(warnings) {
-	case 0:
-	case 1:
-		parts = append(parts, "a warning: "+ranges(warnings))
-	default:
-		parts = append(parts, "warnings: "+ranges(warnings))
+	if warnings != nil {
+		parts = append(parts, numbered("warning", warnings))
 	}
 	if parts == nil {
 		return ""

@@ -16,10 +16,10 @@ func TestOnTarget(t *testing.T) {
 		{Severity: analyzer.Warning, Targets: []string{"d", "c"}},
 	}}
 	for target, want := range map[string]string{
-		"a": " (cause 1)",
-		"b": " (cause 1; a warning: cause 2)",
-		"c": " (warnings: causes 2 and 3)",
-		"d": " (a warning: cause 3)",
+		"a": " (error 1)",
+		"b": " (error 1; warning 2)",
+		"c": " (warnings 2 and 3)",
+		"d": " (warning 3)",
 		"e": "",
 	} {
 		if got := onTarget(r, target, ""); got != want {
@@ -47,11 +47,11 @@ func TestCheckedOn(t *testing.T) {
 		{Severity: analyzer.Warning, Targets: []string{"a", "b"}, Findings: []int{1}},
 		{Severity: analyzer.Error, Targets: []string{"c"}, Findings: []int{2}},
 	}
-	const want = "`a`, `b`: incompatible (cause 1), with the newest versions that the wheel allows: " +
+	const want = "`a`, `b`: incompatible (error 1), with the newest versions that the wheel allows: " +
 		"`numpy==2.4.6`, `six==1.17.0`, `torch==2.7.0`\n" +
-		"`a`, `b`: compatible (a warning: cause 2), with the oldest versions that the wheel allows: " +
+		"`a`, `b`: compatible (warning 2), with the oldest versions that the wheel allows: " +
 		"`numpy==1.23.2`, `six==1.5.0`, `torch==2.7.0`\n" +
-		"`c`: incompatible (cause 3), with `numpy==1.23.2 (oldest allowed) or ==2.4.6 (newest allowed)`, " +
+		"`c`: incompatible (error 3), with `numpy==1.23.2 (oldest allowed) or ==2.4.6 (newest allowed)`, " +
 		"`six==1.5.0 (oldest allowed) or ==1.17.0 (newest allowed)`, `torch==2.7.0`"
 	lines := func() string {
 		var out []string
