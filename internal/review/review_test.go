@@ -405,7 +405,7 @@ func TestReviewOffersNewerReleases(t *testing.T) {
 	check := comment.RenderDependencies(comment.Input{BaseName: "main"}, d)
 	for _, want := range []string{
 		"no library defines `refine`, which `_solve.abi3.so` imports",
-		"**Fix** (tried: this cause is gone): Change `solver` from 2.0.0 to 2.1.0 in " +
+		"**Fix** (tried: this error is gone): Change `solver` from 2.0.0 to 2.1.0 in " +
 			"`requirements.txt:3`; or (tried): pin `core==3.1.4`",
 	} {
 		if !strings.Contains(check.Summary, want) {
