@@ -22,8 +22,8 @@ var (
 		`^(.*\b(?:extra_link_args\s*=|link_args\s*:)\s*\[\s*(?:[^\[\]]*(["'])[^\[\]"']*["'])?),?\s*(\].*)$`)
 )
 
-// addFlags adds flags that link libraries to a line of CMake, Make, setuptools or Meson that links a
-// library. ok is false if it is not known to be whole, or has the flags.
+// addFlags adds flags that link libraries to a line of CMake, Make, setuptools or Meson that links
+// a library. ok is false if it is not known to be whole, or has the flags.
 func addFlags(text, flags string) (edited string, ok bool) {
 	if !libraryFlags.MatchString(flags) || strings.Contains(text, flags) {
 		return "", false

@@ -52,8 +52,8 @@ func edits(in Input, v view, s *sources) (out []edit) {
 	return out
 }
 
-// editsOf returns the change of a line that makes a fix of each new cause, by the index of the cause,
-// as far as there is one.
+// editsOf returns the change of a line that makes a fix of each new cause, by the index of the
+// cause, as far as there is one.
 func editsOf(v view, all []edit) map[int]*causetext.Edit {
 	out := map[int]*causetext.Edit{}
 	for _, e := range all {

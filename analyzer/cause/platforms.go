@@ -21,8 +21,8 @@ var reference = []struct{ name, title string }{
 	{"debian13", "Debian 13"},
 }
 
-// isReference reports whether a system of Cause.Fails is a distribution, and not "the oldest systems
-// of manylinux1".
+// isReference reports whether a system of Cause.Fails is a distribution, and not "the oldest
+// systems of manylinux1".
 func isReference(system string) bool {
 	return slices.ContainsFunc(reference, func(d struct{ name, title string }) bool {
 		return d.title == system

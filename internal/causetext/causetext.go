@@ -112,8 +112,8 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 		b.WriteString("\n" + sentences(systems...) + "\n")
 	}
 	for _, x := range Also(r, c) {
-		fmt.Fprintf(&b, "\nAlso part of this %s: %s (%s).\n", c.Severity, mdsafe.Prose(x.Text, x.names...),
-			ruleLinks([]string{x.Rule}, o.Rules))
+		fmt.Fprintf(&b, "\nAlso part of this %s: %s (%s).\n", c.Severity,
+			mdsafe.Prose(x.Text, x.names...), ruleLinks([]string{x.Rule}, o.Rules))
 	}
 	fmt.Fprintf(&b, "\nRule: %s.\n", ruleLinks([]string{MainRule(r, c)}, o.Rules))
 	return b.String()
@@ -453,8 +453,8 @@ func (e *Edit) plain() string {
 	return ". Change this line to: " + mdsafe.Lines(strings.TrimSpace(e.New))
 }
 
-// markdownFix returns a fix. edit is Markdown, the change of the repository that makes it; "" = none
-// is known.
+// markdownFix returns a fix. edit is Markdown, the change of the repository that makes it; "" =
+// none is known.
 func markdownFix(label string, x analyzer.CauseFix, step Step, edit string, known []string) string {
 	b := fmt.Sprintf("**%s** (%s%s): %s\n", label, step.By, step.State,
 		mdsafe.Prose(x.Title.String(), known...)) + edit

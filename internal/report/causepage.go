@@ -100,8 +100,8 @@ func details(r *analyzer.Report, i int, y *Why, id string) g.Node {
 		rows = append(rows, table)
 	}
 	for _, x := range causetext.Also(r, c) {
-		rows = append(rows, h.P(g.Text("Also part of this "+string(c.Severity)+": "), whole(x.Text), g.Text(" ("),
-			ruleLinks([]string{x.Rule}, id), g.Text(").")))
+		rows = append(rows, h.P(g.Text("Also part of this "+string(c.Severity)+": "), whole(x.Text),
+			g.Text(" ("), ruleLinks([]string{x.Rule}, id), g.Text(").")))
 	}
 	title := "Details"
 	if len(c.Findings) > 0 {
