@@ -15,14 +15,7 @@ import (
 )
 
 func TestAnalysisEndsWithItsContext(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := elftest.File(t, "elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var ran []string
@@ -34,7 +27,7 @@ func TestAnalysisEndsWithItsContext(t *testing.T) {
 		}
 	}
 	a := analyzer.New([]*analyzer.Rule{rule("first", cancel), rule("second", func() {})})
-	_, err = a.Check(
+	_, err := a.Check(
 		ctx,
 		[]analyzer.Input{
 			{Name: "libx.so.1", Content: bytes.NewReader(data), Size: int64(len(data))},
@@ -60,14 +53,7 @@ func TestOtherArtifacts(t *testing.T) {
 		{"libb.so", "soname libb.so.1\nneeded ${ORIGIN}/lib$PLATFORM.so\nneeded libd.so\n"},
 		{"libd.so", "needed liblast.so\n"},
 	} {
-		o, err := elftest.Parse("elf x86_64\n" + x[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := elftest.File(t, "elf x86_64\n"+x[1])
 		inputs = append(inputs,
 			analyzer.Input{Name: x[0], Content: bytes.NewReader(data), Size: int64(len(data))})
 	}
@@ -96,14 +82,7 @@ func TestOtherArtifacts(t *testing.T) {
 
 // TestFailedTrialEndsEarly checks that the check of a fix stops when it breaks something.
 func TestFailedTrialEndsEarly(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := elftest.File(t, "elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	for _, severity := range []analyzer.Severity{analyzer.Warning, analyzer.Note} {
 		var ran []string
 		report := func(p *analyzer.Pass, s analyzer.Severity, fixes ...fix.Candidate) {
@@ -158,14 +137,7 @@ func TestFailedTrialEndsEarly(t *testing.T) {
 // TestFindingsAreBounded checks that an object with many problems costs no more than its first
 // MaxFindings on some of its platforms, and that the report says so.
 func TestFindingsAreBounded(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := elftest.File(t, "elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	rule := &analyzer.Rule{ID: "many", Severity: analyzer.Error, Check: func(p *analyzer.Pass) {
 		for i := range 2 * analyzer.MaxFindings {
 			p.Report(analyzer.Finding{Object: "libx.so.1", Symbol: fmt.Sprint("f", i)})

@@ -208,15 +208,7 @@ func (s *shelf) Release(
 // built returns an object from its text form without the first line.
 func built(t *testing.T, text string) []byte {
 	t.Helper()
-	o, err := elftest.Parse("elf x86_64\n" + text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	return elftest.File(t, "elf x86_64\n"+text)
 }
 
 // input returns a wheel as it is given to a check.

@@ -96,14 +96,7 @@ func TestPartialFixes(t *testing.T) {
 // checkLibrary checks a shared library on Debian 11.
 func checkLibrary(t *testing.T, rules ...*analyzer.Rule) *analyzer.Report {
 	t.Helper()
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := elftest.File(t, "elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n")
 	r, err := analyzer.New(rules).Check(
 		t.Context(),
 		[]analyzer.Input{

@@ -181,14 +181,7 @@ func (e *environment) check(t *testing.T) *analyzer.Report {
 	}
 	put("invented-1.0.dist-info/METADATA", []byte(meta))
 	for _, name := range slices.Sorted(maps.Keys(e.objects)) {
-		o, err := elftest.Parse(e.objects[name])
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := elftest.File(t, e.objects[name])
 		put(name, data)
 	}
 	if err := z.Close(); err != nil {

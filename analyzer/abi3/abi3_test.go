@@ -73,7 +73,7 @@ func TestBaseline(t *testing.T) {
 }
 
 func TestAudit(t *testing.T) {
-	o, err := elftest.Parse(`elf x86_64
+	o := elftest.Object(t, `elf x86_64
 import PyType_GetName
 import PyCode_New
 import PyLong_FromLong
@@ -83,9 +83,6 @@ export PyHelper_Mine
 export unique object _PyOnce
 comment GCC: 12
 `)
-	if err != nil {
-		t.Fatal(err)
-	}
 	static := []elfobj.StaticSymbol{
 		{Name: "PyVectorcall_Call", Local: true},
 		{Name: "_PyInlined", Local: true},

@@ -11,10 +11,7 @@ import (
 // file parses a file in the text form of elftest, without its first line.
 func file(t *testing.T, path, text string) *File {
 	t.Helper()
-	o, err := elftest.Parse("elf aarch64\nandroid 24\n" + text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := elftest.Object(t, "elf aarch64\nandroid 24\n"+text)
 	return &File{Path: path, Object: o}
 }
 

@@ -13,10 +13,7 @@ import (
 func libraries(t *testing.T, texts ...string) (out []*dynlink.Library) {
 	for _, text := range texts {
 		path, body, _ := strings.Cut(strings.TrimSpace(text), "\n")
-		o, err := elftest.Parse("elf x86_64\n" + body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := elftest.Object(t, "elf x86_64\n"+body)
 		out = append(out, dynlink.FromObject(path, o))
 	}
 	return out
@@ -104,10 +101,7 @@ func TestBind(t *testing.T) {
 				provider,
 				plain,
 			)
-			o, err := elftest.Parse("elf x86_64\nimport " + c.imported)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := elftest.Object(t, "elf x86_64\nimport "+c.imported)
 			env := dynlink.NewEnvironment(c.libc, ls, nil, nil)
 			b := env.Bind(o.Imports, env.Load(ls[0]).Scope(), nil).At(0)
 			by := ""
@@ -161,10 +155,7 @@ func TestBindManyLibraries(t *testing.T) {
 		texts = append(texts, fmt.Sprintf("lib%d.so\nsoname lib%d.so\nexport f%d@@V\nverdef V", n, n, n))
 	}
 	ls := libraries(t, append([]string{app}, texts...)...)
-	o, err := elftest.Parse("elf x86_64\n" + strings.TrimPrefix(app, "app.so\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := elftest.Object(t, "elf x86_64\n"+strings.TrimPrefix(app, "app.so\n"))
 	env := dynlink.NewEnvironment("glibc", ls, nil, nil)
 	for b := range env.Bind(o.Imports, env.Load(ls[0]).Scope(), nil).All() {
 		switch {

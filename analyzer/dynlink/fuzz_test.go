@@ -18,14 +18,7 @@ func FuzzResolve(f *testing.F) {
 		"needed /lib/liby.so\nneeded libc.so\nimport __libc_start_main\nexport " +
 			"__libc_start_main\nexport stdin",
 	} {
-		o, err := elftest.Parse("elf x86_64\n" + text)
-		if err != nil {
-			f.Fatal(err)
-		}
-		b, err := elftest.Write(o)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := elftest.File(f, "elf x86_64\n"+text)
 		f.Add(b)
 		f.Add(b[:len(b)*3/4])
 	}

@@ -52,14 +52,7 @@ func rootOf(t testing.TB, blocks ...string) memory {
 	m := memory{}
 	for _, b := range blocks {
 		p, text, _ := strings.Cut(b, "\n")
-		o, err := elftest.Parse("elf x86_64\n" + text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := elftest.File(t, "elf x86_64\n"+text)
 		m[p] = data
 	}
 	return m

@@ -199,7 +199,7 @@ func TestAgainstDebugELF(t *testing.T) {
 // roundTrip converts an object to the text form and to a file, and back.
 func roundTrip(t *testing.T, o *elfobj.Object) {
 	t.Helper()
-	same(t, parse(t, elftest.Text(o)), o)
+	same(t, elftest.Object(t, elftest.Text(o)), o)
 	b, err := elftest.Write(o)
 	if err != nil {
 		t.Fatal(err)

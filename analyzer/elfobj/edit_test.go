@@ -12,15 +12,6 @@ import (
 	"github.com/compat-app/compat/analyzer/elfobj/elftest"
 )
 
-func write(t testing.TB, text string) []byte {
-	t.Helper()
-	b, err := elftest.Write(parse(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
 func read(t *testing.T, b []byte) *elfobj.Object {
 	t.Helper()
 	o, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
@@ -37,7 +28,7 @@ func TestEdit(t *testing.T) {
 		text := "elf " + machine + "\nsoname libfoo.so.1\nrunpath /build/lib\nneeded /b/libbar.so.2\n" +
 			"needed libm.so.6\nneeded libc.so.6\nimport pow@GLIBC_2.29 libm.so.6\n" +
 			"import bar@BAR_1 /b/libbar.so.2\nexport foo\nexecstack yes\n"
-		b := write(t, text)
+		b := elftest.File(t, text)
 		want := read(t, b)
 		out, err := elfobj.Edit{
 			RunPath: "$ORIGIN/../lib", SONAME: "libfoo-1.so",
@@ -74,7 +65,7 @@ func TestEdit(t *testing.T) {
 
 // Programs keep what they are, also if the path of the interpreter needs more room.
 func TestEditProgram(t *testing.T) {
-	b := write(t, "elf x86_64 exec\ninterp /nix/store/a/ld.so\nneeded libc.so.6\n"+
+	b := elftest.File(t, "elf x86_64 exec\ninterp /nix/store/a/ld.so\nneeded libc.so.6\n"+
 		"import exit@GLIBC_2.2.5 libc.so.6\n")
 	for _, to := range []string{"/lib/ld.so", "/lib64/a/very/long/folder/ld-linux-x86-64.so.2"} {
 		out, err := elfobj.Edit{Interp: to}.Apply(b)
@@ -94,7 +85,7 @@ func TestEditProgram(t *testing.T) {
 
 // A missing PT_GNU_STACK is added.
 func TestEditAddsStackHeader(t *testing.T) {
-	unsaid := write(t, "elf x86_64\nexport f\nexecstack unsaid\n")
+	unsaid := elftest.File(t, "elf x86_64\nexport f\nexecstack unsaid\n")
 	out, err := elfobj.Edit{NoExecStack: true}.Apply(unsaid)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +98,7 @@ func TestEditAddsStackHeader(t *testing.T) {
 // Nothing is written for an edit that the loader would refuse, and an edit that changes nothing
 // returns the same bytes.
 func TestEditRefuses(t *testing.T) {
-	b := write(t, "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\n")
+	b := elftest.File(t, "elf x86_64\nneeded libc.so.6\nimport puts@GLIBC_2.2.5 libc.so.6\n")
 	_, err := elfobj.Edit{Remove: []string{"libc.so.6"}}.Apply(b)
 	if !errors.Is(err, elfobj.ErrEdit) {
 		t.Errorf("a library with versions was removed: %v", err)

@@ -17,7 +17,7 @@ import (
 // agree, debug/elf must find the same dependencies.
 func FuzzRead(f *testing.F) {
 	for name, text := range texts {
-		b, err := elftest.Write(parse(f, text))
+		b, err := elftest.Write(elftest.Object(f, text))
 		if err != nil {
 			f.Fatal(name, err)
 		}

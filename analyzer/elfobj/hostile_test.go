@@ -27,10 +27,7 @@ type broken struct {
 
 func newBroken(t testing.TB, text string) *broken {
 	t.Helper()
-	b, err := elftest.Write(parse(t, text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := elftest.File(t, text)
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +245,7 @@ func TestReadLikeTheLoader(t *testing.T) {
 			continue
 		}
 		o.NoSections = false // a hint, which may be lost
-		same(t, o, parse(t, text))
+		same(t, o, elftest.Object(t, text))
 	}
 }
 

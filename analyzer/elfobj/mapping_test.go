@@ -46,10 +46,7 @@ func mapAll(b []byte) (*elfobj.Mapping, error) {
 func TestMap(t *testing.T) {
 	for _, arch := range []string{"x86_64", "i686", "aarch64", "s390x", "ppc64le", "mips64el",
 		"armv7l", "riscv64"} {
-		o, err := elftest.Parse("elf " + arch + mapped[len("elf x86_64"):])
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := elftest.Object(t, "elf "+arch+mapped[len("elf x86_64"):])
 		b, err := elftest.Write(o)
 		if err != nil {
 			t.Fatalf("%s: %v", arch, err)
@@ -120,14 +117,7 @@ const versionTableMost = 32768*40 + 64<<10
 // and that the memory is a small multiple of its size.
 func FuzzMap(f *testing.F) {
 	for _, arch := range []string{"x86_64", "i686", "s390x", "mips64el"} {
-		o, err := elftest.Parse("elf " + arch + mapped[len("elf x86_64"):])
-		if err != nil {
-			f.Fatal(err)
-		}
-		b, err := elftest.Write(o)
-		if err != nil {
-			f.Fatal(err)
-		}
+		b := elftest.File(f, "elf "+arch+mapped[len("elf x86_64"):])
 		f.Add(b)
 		f.Add(b[:len(b)/2])
 	}
@@ -165,14 +155,7 @@ func FuzzMap(f *testing.F) {
 // TestMapRelocatesOutside changes the address of a relocation to the last page of the data
 // segment, and to the page after it.
 func TestMapRelocatesOutside(t *testing.T) {
-	o, err := elftest.Parse(mapped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := elftest.File(t, mapped)
 	f, err := elf.NewFile(bytes.NewReader(b))
 	if err != nil {
 		t.Fatal(err)

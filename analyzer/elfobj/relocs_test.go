@@ -165,7 +165,7 @@ func TestRelocsOnEveryMachine(t *testing.T) {
 			if err != nil {
 				t.Fatal(name, way, err)
 			}
-			same(t, got, parse(t, elftest.Text(o)))
+			same(t, got, elftest.Object(t, elftest.Text(o)))
 		}
 	}
 	if written < 60 {
@@ -181,7 +181,8 @@ func TestRelocsRefused(t *testing.T) {
 		"elf 0xfeed-64-big\nexport object o by=copy":  "knows no type",
 		"elf riscv64\nneeded a\nimport f by=glob-dat": "knows no type on riscv64",
 	} {
-		if _, err := elftest.Write(parse(t, text)); err == nil || !strings.Contains(err.Error(), says) {
+		_, err := elftest.Write(elftest.Object(t, text))
+		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: got %v, want an error that says %q", text, err, says)
 		}
 	}
@@ -191,7 +192,7 @@ func TestRelocsRefused(t *testing.T) {
 // memory, however large it is.
 func TestRelocationBeyondTheSymbols(t *testing.T) {
 	for _, name := range []string{"relocated", "lazy arm"} {
-		o := parse(t, texts[name])
+		o := elftest.Object(t, texts[name])
 		b, err := elftest.Write(o)
 		if err != nil {
 			t.Fatal(err)
@@ -215,7 +216,7 @@ func TestRelocationBeyondTheSymbols(t *testing.T) {
 
 func TestFactsJSON(t *testing.T) {
 	for name, text := range texts {
-		o := parse(t, text)
+		o := elftest.Object(t, text)
 		if name == "names" { // of which some are no UTF-8
 			continue
 		}
@@ -246,7 +247,7 @@ func TestLazy(t *testing.T) {
 		"elf x86_64\nimport f by=glob-dat":               false,
 		"elf x86_64\nexport f by=jump-slot":              true,
 	} {
-		if got := parse(t, text).Lazy(); got != want {
+		if got := elftest.Object(t, text).Lazy(); got != want {
 			t.Errorf("%q: %t", text, got)
 		}
 	}
@@ -273,7 +274,7 @@ func TestToolchain(t *testing.T) {
 		{"section .hip_fatbin 00\nexport _ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "",
 			"rust hip"},
 	} {
-		chain := parse(t, "elf x86_64\n"+c.text).Toolchain()
+		chain := elftest.Object(t, "elf x86_64\n"+c.text).Toolchain()
 		var tools []string
 		for _, u := range chain.Tools {
 			if u.Name != "" {

@@ -57,14 +57,7 @@ func TestStaticSymbolsAgainstDebugELF(t *testing.T) {
 }
 
 func TestStaticSymbolsOfAStrippedFile(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nexport PyInit_m\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := elftest.File(t, "elf x86_64\nexport PyInit_m\n")
 	if got, err := elfobj.StaticSymbols(bytes.NewReader(b), int64(len(b)), "Py"); err != nil ||
 		got != nil {
 		t.Errorf("%v, %v", got, err)
@@ -80,7 +73,7 @@ func TestLocals(t *testing.T) {
 		"elf x86_64\nexport shown\nlocal kept\nlocal other\n": {true, true},
 		"elf x86_64\nexport kept\n":                           {false, false}, // stripped
 	} {
-		b := write(t, text)
+		b := elftest.File(t, text)
 		l := elfobj.ReadLocals(bytes.NewReader(b), int64(len(b)))
 		if l.Has("kept") != want[0] || (l != nil) != want[1] || l.Has("shown") {
 			t.Errorf("%q: %v", text, l)

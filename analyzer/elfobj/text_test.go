@@ -13,7 +13,7 @@ import (
 
 func TestText(t *testing.T) {
 	for name, text := range texts {
-		o := parse(t, text)
+		o := elftest.Object(t, text)
 		again, err := elftest.Parse(elftest.Text(o))
 		if err != nil {
 			t.Errorf("%s: %v in\n%s", name, err, elftest.Text(o))
@@ -43,13 +43,13 @@ flags now 0x100
 execstack yes
 comment GCC: (Ubuntu 9.4.0-1ubuntu1~20.04.2) 9.4.0
 `
-	if got := elftest.Text(parse(t, want)); got != want {
+	if got := elftest.Text(elftest.Object(t, want)); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
 func TestParseImplies(t *testing.T) {
-	o := parse(t, `
+	o := elftest.Object(t, `
 		# indented, with a comment and an empty line
 
 		elf x86_64

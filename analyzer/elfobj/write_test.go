@@ -109,15 +109,6 @@ relocs tls-gd,tls-ie,relative,irelative
 	"unknown": "elf 0xfeed-64-big\nneeded libc.so.6\nimport puts@GLIBC_2.0 libc.so.6\nexport 0xd f\n",
 }
 
-func parse(t testing.TB, text string) *elfobj.Object {
-	t.Helper()
-	o, err := elftest.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 // equal compares two objects, whose names may have different numbers.
 func equal(a, b *elfobj.Object) bool {
 	if a == nil || b == nil {
@@ -148,7 +139,7 @@ func same(t testing.TB, got, want *elfobj.Object) {
 func TestWriteRead(t *testing.T) {
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
-			want := parse(t, text)
+			want := elftest.Object(t, text)
 			b, err := elftest.Write(want)
 			if err != nil {
 				t.Fatal(err)
@@ -175,7 +166,7 @@ func TestWriteRead(t *testing.T) {
 // TestReadWithoutSections checks that Read, like the loader, does not need section headers.
 func TestReadWithoutSections(t *testing.T) {
 	for name, text := range texts {
-		want := parse(t, text)
+		want := elftest.Object(t, text)
 		if want.Type == "ET_REL" {
 			continue
 		}
@@ -212,10 +203,7 @@ func TestReadelf(t *testing.T) {
 		return
 	}
 	for name, text := range texts {
-		b, err := elftest.Write(parse(t, text))
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := elftest.File(t, text)
 		file := filepath.Join(t.TempDir(), "a.so")
 		if err := os.WriteFile(file, b, 0o644); err != nil {
 			t.Fatal(err)
@@ -253,7 +241,7 @@ func TestWriteByHand(t *testing.T) {
 	same(
 		t,
 		got,
-		parse(t, "elf x86_64\nsoname libx.so\nimport pow@GLIBC_2.29 libm.so.6\nexport f@@V1\n"),
+		elftest.Object(t, "elf x86_64\nsoname libx.so\nimport pow@GLIBC_2.29 libm.so.6\nexport f@@V1\n"),
 	)
 }
 

@@ -13,10 +13,7 @@ import (
 // Names in constants are found at any place of a large section, also after the bytes of a number.
 // What only ends like a name is none.
 func TestReadOpened(t *testing.T) {
-	o, err := elftest.Parse("elf x86_64\nneeded libc.so.6\nimport dlopen@GLIBC_2.2.5 libc.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := elftest.Object(t, "elf x86_64\nneeded libc.so.6\nimport dlopen@GLIBC_2.2.5 libc.so.6\n")
 	long := "not-" + strings.Repeat("a", 40) + "libwrong.so"
 	const size = 2 * piece
 	want := []string{"libplug.so", "libplug.so.1"}

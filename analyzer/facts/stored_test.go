@@ -19,17 +19,7 @@ const wheelName = "demo-1.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 // demo returns a wheel with a module, a library, and sources that load it.
 func demo(t testing.TB) []byte {
 	t.Helper()
-	object := func(text string) []byte {
-		o, err := elftest.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return data
-	}
+	object := func(text string) []byte { return elftest.File(t, text) }
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, f := range []struct {

@@ -119,15 +119,9 @@ func object(t testing.TB, sections ...any) (*elfobj.Object, []byte) {
 	for i := 0; i < len(sections); i += 2 {
 		text += fmt.Sprintf("section %s %s\n", sections[i], hex.EncodeToString(sections[i+1].([]byte)))
 	}
-	o, err := elftest.Parse(text)
+	b := elftest.File(t, text)
+	o, err := elfobj.Read(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o, err = elfobj.Read(bytes.NewReader(b), int64(len(b))); err != nil {
 		t.Fatal(err)
 	}
 	return o, b

@@ -38,14 +38,7 @@ func wheel(t *testing.T, name, version string, requires []string, members map[st
 			add(at, []byte(text))
 			continue
 		}
-		o, err := elftest.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		content := elftest.File(t, text)
 		add(at, content)
 	}
 	meta := fmt.Sprintf("Metadata-Version: 2.1\nName: %s\nVersion: %s\n", name, version)

@@ -171,14 +171,7 @@ func written(t *testing.T, o *elfobj.Object) (*elfobj.Object, *elfobj.Contents, 
 
 func of(t *testing.T, text string) Need {
 	t.Helper()
-	o, err := elftest.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := elftest.File(t, text)
 	need, err := read(b)
 	if err != nil {
 		t.Fatal(err)

@@ -13,10 +13,7 @@ import (
 // library parses an object in text form, lines separated by semicolons.
 func library(t *testing.T, path, text string) *staticlink.Library {
 	t.Helper()
-	o, err := elftest.Parse("elf x86_64\n" + strings.ReplaceAll(text, "; ", "\n") + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := elftest.Object(t, "elf x86_64\n"+strings.ReplaceAll(text, "; ", "\n")+"\n")
 	return staticlink.FromObject(path, o)
 }
 

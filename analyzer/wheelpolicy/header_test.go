@@ -9,14 +9,7 @@ import (
 
 func TestUnreadable(t *testing.T) {
 	for _, arch := range []string{"x86_64", "i686", "s390x", "mips"} {
-		o, err := elftest.Parse("elf " + arch + "\nexport f\n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := elftest.File(t, "elf "+arch+"\nexport f\n")
 		size := int64(len(b))
 		known := arch != "mips"
 		for name, c := range map[string]struct {

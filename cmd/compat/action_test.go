@@ -185,15 +185,8 @@ func (r *runner) run(inputs map[string]string) (log, outputs string, ok bool) {
 
 func TestAction(t *testing.T) {
 	r := newRunner(t)
-	o, err := elftest.Parse("elf x86_64\nsoname libfoo.so.1\nneeded libm.so.6\n" +
+	library := elftest.File(t, "elf x86_64\nsoname libfoo.so.1\nneeded libm.so.6\n"+
 		"import pow@GLIBC_2.29 libm.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	library, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
 	name := "lib foo$(touch x).so"
 	r.write(filepath.Join(r.dir, name), string(library))
 	r.write(filepath.Join(r.dir, "meson.build"),

@@ -24,14 +24,7 @@ import (
 // imageOf returns an image with a layer that contains one object.
 func imageOf(t *testing.T, name, text string) registry.Image {
 	t.Helper()
-	o, err := elftest.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := elftest.File(t, text)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))}); err != nil {

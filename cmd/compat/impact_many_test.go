@@ -29,15 +29,8 @@ func TestImpactOfManyDependents(t *testing.T) {
 		padding[i] = byte(rand.Uint32()) //nolint:gosec // no secret
 	}
 	object := func(function string) string { // it has padding after its sections
-		o, err := elftest.Parse("elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\n" +
-			"runpath $ORIGIN/../gear\nimport " + function + "\n")
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := elftest.File(t, "elf x86_64\nneeded libgear.so.1\nneeded libc.so.6\n"+
+			"runpath $ORIGIN/../gear\nimport "+function+"\n")
 		return string(data) + string(padding)
 	}
 	works, breaks := object("stop"), object("spin")

@@ -41,13 +41,7 @@ func madeWheel(t *testing.T, name, version string, requires []string, files ...s
 	for n := 0; n < len(files); n += 2 {
 		data := []byte(files[n+1])
 		if strings.HasPrefix(files[n+1], "elf ") {
-			o, err := elftest.Parse(files[n+1])
-			if err == nil {
-				data, err = elftest.Write(o)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			data = elftest.File(t, files[n+1])
 		}
 		w, err := z.Create(files[n])
 		if err != nil {

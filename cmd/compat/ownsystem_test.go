@@ -64,13 +64,7 @@ func TestOwnSystem(t *testing.T) {
 	} {
 		data := []byte(text)
 		if file != "etc/os-release" {
-			o, err := elftest.Parse("elf " + arch + "\n" + text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if data, err = elftest.Write(o); err != nil {
-				t.Fatal(err)
-			}
+			data = elftest.File(t, "elf "+arch+"\n"+text)
 		}
 		at := filepath.Join(dir, file)
 		if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {

@@ -107,13 +107,7 @@ func jitVenv(t *testing.T, write func(string, []byte) string, version string) st
 	} {
 		data := []byte(text)
 		if strings.HasPrefix(text, "elf ") {
-			o, err := elftest.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if data, err = elftest.Write(o); err != nil {
-				t.Fatal(err)
-			}
+			data = elftest.File(t, text)
 		}
 		write(site+name, data)
 	}
@@ -207,14 +201,7 @@ func TestVersionsOfASystem(t *testing.T) {
 		"usr/bin/app":   "elf x86_64\nneeded libnew.so.1\nneeded libc.so.6\nimport new\n",
 		"usr/bin/plain": "elf x86_64\nneeded libplain.so.1\nneeded libc.so.6\nimport plain\n",
 	} {
-		o, err := elftest.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := elftest.File(t, text)
 		file := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 			t.Fatal(err)

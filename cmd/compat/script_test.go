@@ -72,9 +72,7 @@ func elf(ts *testscript.TestScript, _ bool, files []string) {
 			ts.Check(os.WriteFile(ts.MkAbs(f), b, 0o644))
 			continue
 		}
-		o, err := elftest.Parse(ts.ReadFile(f))
-		ts.Check(err)
-		b, err := elftest.Write(o)
+		b, err := elftest.Build(ts.ReadFile(f))
 		ts.Check(err)
 		ts.Check(os.WriteFile(ts.MkAbs(f), b, 0o644))
 	}

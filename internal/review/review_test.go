@@ -55,14 +55,7 @@ func wheels(t *testing.T, newerSolvers ...string) map[string][]byte {
 			}
 		}
 		if object != "" {
-			o, err := elftest.Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := elftest.Write(o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := elftest.File(t, text)
 			write(object, data)
 		}
 		metadata := "Metadata-Version: 2.1\nName: " + name + "\nVersion: " + version + "\n"

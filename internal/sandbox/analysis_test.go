@@ -417,14 +417,7 @@ func TestOptionsAreCarried(t *testing.T) {
 func TestEarlierBuilds(t *testing.T) {
 	library := func(exports string) analyzer.Input {
 		t.Helper()
-		o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n" + exports)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := elftest.File(t, "elf x86_64\nsoname libx.so.1\nneeded libc.so.6\n"+exports)
 		path := filepath.Join(t.TempDir(), "libx.so.1")
 		if err := os.WriteFile(path, b, 0o600); err != nil {
 			t.Fatal(err)
@@ -575,14 +568,7 @@ func (grid) Release(
 // A newer release of a package is read by the child, though it was not among its artifacts.
 func TestOtherWheels(t *testing.T) {
 	release := func(version, text string) analyzer.Input {
-		o, err := elftest.Parse("elf x86_64\nneeded libc.so.6\nexport PyInit__x\n" + text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := elftest.File(t, "elf x86_64\nneeded libc.so.6\nexport PyInit__x\n"+text)
 		return wheel(t, cases.Wheel{
 			Name: "grid", Version: version, Tags: []string{"cp312-cp312-manylinux2014_x86_64"},
 			Files: map[string][]byte{"grid/_x.cpython-312-x86_64-linux-gnu.so": data},

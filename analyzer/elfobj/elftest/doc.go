@@ -3,6 +3,7 @@
 //	o, err := elftest.Parse(text)   // an object from the text form below
 //	b, err := elftest.Write(o)      // a file that elfobj.Read, readelf and the loader accept
 //	s := elftest.Text(o)            // the text form of an object
+//	b := elftest.File(t, text)      // in a test: the file of a text form
 //
 // # Text form
 //

@@ -57,14 +57,7 @@ func pack(t *testing.T, entries ...entry) apply.Artifact {
 
 func object(t *testing.T) string {
 	t.Helper()
-	o, err := elftest.Parse("elf x86_64\nneeded libc.so.6\nexport PyInit__a\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := elftest.File(t, "elf x86_64\nneeded libc.so.6\nexport PyInit__a\n")
 	return string(b)
 }
 

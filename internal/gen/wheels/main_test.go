@@ -17,14 +17,7 @@ import (
 
 // Every wheel is one that compat itself finds nothing wrong with, and the same each time.
 func TestWheels(t *testing.T) {
-	object, err := elftest.Parse("elf x86_64\nimport malloc@GLIBC_2.2.5 libc.so.6\nneeded libc.so.6\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := elftest.Write(object)
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := elftest.File(t, "elf x86_64\nimport malloc@GLIBC_2.2.5 libc.so.6\nneeded libc.so.6\n")
 	for system, platforms := range tags {
 		name, content, err := wheel(system, "1.2.3rc1", "# compat\n", program)
 		if err != nil {

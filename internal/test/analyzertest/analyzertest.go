@@ -305,11 +305,8 @@ func (t *tree) add(name string, data []byte) error {
 			return err
 		}
 	} else if strings.HasPrefix(string(data), "elf ") {
-		o, err := elftest.Parse(string(data))
-		if err != nil {
-			return err
-		}
-		if data, err = elftest.Write(o); err != nil {
+		var err error
+		if data, err = elftest.Build(string(data)); err != nil {
 			return err
 		}
 	} else if strings.HasPrefix(string(data), "wasm\n") ||

@@ -303,11 +303,7 @@ var manyImports = sync.OnceValue(func() []byte {
 	for i := range 300 {
 		fmt.Fprintf(text, "import f%x\n", sha256.Sum256([]byte{byte(i), byte(i >> 8)}))
 	}
-	o, err := elftest.Parse(text.String())
-	if err != nil {
-		panic(err)
-	}
-	data, err := elftest.Write(o)
+	data, err := elftest.Build(text.String())
 	if err != nil {
 		panic(err)
 	}

@@ -191,7 +191,7 @@ func found(t *testing.T, file string) (sums, formats []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := func(_ string, _ int64, head []byte) bool {
+	want := func(_ *unpack.Package, _ string, _ int64, head []byte) bool {
 		return strings.HasPrefix(string(head), "\x7fELF")
 	}
 	packages, problems, err := unpack.Walk(

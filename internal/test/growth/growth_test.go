@@ -113,15 +113,8 @@ func user() time.Duration {
 // object returns a library with imports and exports, each a line of elftest.
 func object(t *testing.T, name string, lines ...string) []byte {
 	t.Helper()
-	o, err := elftest.Parse("elf x86_64\nsoname " + name + "\nneeded libc.so.6\n" +
-		strings.Join(lines, "\n") + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := elftest.File(t, "elf x86_64\nsoname "+name+"\nneeded libc.so.6\n"+
+		strings.Join(lines, "\n")+"\n")
 	return data
 }
 

@@ -32,11 +32,7 @@ const (
 
 // mustELF returns an ELF file from its text form.
 func mustELF(text string) []byte {
-	o, err := elftest.Parse(text)
-	if err != nil {
-		panic(fmt.Errorf("hostilefiles: %w", err))
-	}
-	b, err := elftest.Write(o)
+	b, err := elftest.Build(text)
 	if err != nil {
 		panic(fmt.Errorf("hostilefiles: %w", err))
 	}

@@ -214,14 +214,8 @@ func libfoo(t *testing.T, symbol string) string {
 	if test == nil {
 		t.Fatal("docs/ci.md has no debian/tests/control")
 	}
-	o, err := elftest.Parse("elf x86_64\nsoname libfoo.so.1\nneeded libc.so.6\nimport " + symbol + "\nexport foo\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	library, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	library := elftest.File(t, "elf x86_64\nsoname libfoo.so.1\nneeded libc.so.6\nimport "+symbol+
+		"\nexport foo\n")
 	dir := t.TempDir()
 	const maintainer = "Maintainer: The maintainer <root@localhost>\n"
 	for name, text := range map[string]string{

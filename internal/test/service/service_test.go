@@ -446,11 +446,7 @@ func tagged(tag, version string, symbols ...string) []byte {
 	for _, s := range symbols {
 		text += "import " + s + " libm.so.6\n"
 	}
-	o, err := elftest.Parse(text)
-	if err != nil {
-		panic(err)
-	}
-	object, err := elftest.Write(o)
+	object, err := elftest.Build(text)
 	if err != nil {
 		panic(err)
 	}

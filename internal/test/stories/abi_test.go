@@ -39,15 +39,8 @@ func point(t *testing.T, name string) []byte {
 // library is a build of libx.so.1 with some exports, a line each.
 func library(t *testing.T, exports ...string) []byte {
 	t.Helper()
-	o, err := elftest.Parse("elf x86_64\nsoname libx.so.1\nneeded libc.so.6\nexport " +
-		strings.Join(exports, "\nexport ") + "\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := elftest.Write(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := elftest.File(t, "elf x86_64\nsoname libx.so.1\nneeded libc.so.6\nexport "+
+		strings.Join(exports, "\nexport ")+"\n")
 	return b
 }
 

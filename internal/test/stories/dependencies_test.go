@@ -26,14 +26,7 @@ var raised = strings.Replace(pins, "3.1.0", "3.2.0", 1)
 // mesh are the packages of pins: meshsolve needs mesh_refine of meshcore, which 3.2.0 does not have.
 func mesh(t *testing.T) []cases.Wheel {
 	native := func(name, version, tag, path, text string, requires ...string) cases.Wheel {
-		o, err := elftest.Parse("elf x86_64\nneeded libc.so.6\n" + text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := elftest.Write(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := elftest.File(t, "elf x86_64\nneeded libc.so.6\n"+text)
 		return cases.Wheel{
 			Name: name, Version: version, Tags: []string{tag + "-manylinux_2_17_x86_64"},
 			Requires: requires, Files: map[string][]byte{path: b},

@@ -217,11 +217,7 @@ func binary(text string) ([]byte, error) {
 		}
 		return peobj.Write(o)
 	}
-	o, err := elftest.Parse(text)
-	if err != nil {
-		return nil, err
-	}
-	return elftest.Write(o)
+	return elftest.Build(text)
 }
 
 // Gear returns a wheel of the package gear, whose library exports some functions.
