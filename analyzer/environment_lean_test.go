@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/packages"
 	"github.com/compat-app/compat/analyzer/rules"
+	"github.com/compat-app/compat/analyzer/unpack"
 	"github.com/compat-app/compat/internal/test/githubtest/cases"
 )
 
@@ -119,7 +121,7 @@ func TestLean(t *testing.T) {
 }
 
 // TestLeanWithoutWheel checks that facts without the names are not taken for complete ones, and that
-// the check ends, if the wheel itself cannot be read.
+// the check ends, if the wheel itself cannot be read: it is listed as not read, with the reason.
 func TestLeanWithoutWheel(t *testing.T) {
 	var kept []byte
 	wheel := opener(t, true)
@@ -130,10 +132,31 @@ func TestLeanWithoutWheel(t *testing.T) {
 		}
 	}
 	checked(t, wheel)
-	r := checked(t, analyzer.Input{
-		Name: wheel.Name, Content: bytes.NewReader(kept), Size: int64(len(kept)), Stored: true,
-	})
-	if r.Verdict == analyzer.Compatible || len(r.Unread) != 1 || r.Unread[0].Path != wheel.Name {
-		t.Errorf("%s, not read: %+v", r.Verdict, r.Unread)
+	for reason, reopen := range map[string]func(context.Context) (analyzer.Input, error){
+		"cannot be read": nil,
+		"the limit of 1 MB was reached": func(context.Context) (analyzer.Input, error) {
+			return analyzer.Input{}, errors.New("the limit of 1 MB was reached")
+		},
+		"the connection was closed": func(context.Context) (analyzer.Input, error) {
+			broken := wheel
+			broken.Content = unreadable{}
+			return broken, nil
+		},
+	} {
+		r := checked(t, analyzer.Input{
+			Name: wheel.Name, Content: bytes.NewReader(kept), Size: int64(len(kept)), Stored: true,
+			Reopen: reopen,
+		})
+		if r.Verdict != analyzer.Unchecked || len(r.Artifacts) != 1 || len(r.Unread) != 1 ||
+			r.Unread[0].Path != wheel.Name || !strings.Contains(r.Unread[0].Reason, reason) {
+			t.Errorf("%s: %s, not read: %+v", reason, r.Verdict, r.Unread)
+		}
 	}
+}
+
+// unreadable is content that a connection does not provide any more.
+type unreadable struct{}
+
+func (unreadable) ReadAt([]byte, int64) (int, error) {
+	return 0, &unpack.SourceError{Err: errors.New("the connection was closed")}
 }

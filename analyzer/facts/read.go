@@ -37,7 +37,7 @@ type Input struct {
 	// is false if Options.NoGPU or Options.Lean left something out.
 	Keep func(stored []byte, whole bool) `json:"-"`
 	// Reopen returns the wheel of a Stored input of which something may have been left out; nil: all
-	// is in Content, or the wheel cannot be read.
+	// is in Content, or the wheel cannot be read. Its error is listed in Set.Unread.
 	Reopen func(ctx context.Context) (Input, error) `json:"-"`
 }
 
@@ -237,8 +237,12 @@ func read(ctx context.Context, in Input, o Options, names *elfobj.Names) (*Set, 
 			return r, nil
 		}
 		wheel, err := in.Reopen(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		switch {
+		case ctx.Err() != nil:
+			return nil, fmt.Errorf("%s: %w", in.Name, ctx.Err())
+		case err != nil: // the index cannot be reached, or a limit was reached
+			r.Unread = append(r.Unread, Unread{unpack.Safe(in.Name), err.Error()})
+			return r, nil
 		}
 		return read(ctx, wheel, o, names)
 	}
