@@ -12,10 +12,19 @@ type Density struct {
 	part        []byte // that is examined, so far
 	bytes       int
 	vector, sse int
+	clear       bool // more code would not change the result
 }
 
 // Sample is how many bytes of code are examined: of large objects only these are read.
 const Sample = 4 << 20
+
+// After so many bytes no more are examined if at least some instructions are of SSE, and not fewer
+// than those with VEX. Of 589 objects of 1 MB and more in 192 wheels none has another result then;
+// with half of the bytes one has, because it begins with code of another project.
+const (
+	clearBytes = 1 << 20
+	clearSSE   = 64
+)
 
 const (
 	// A part of counted bytes of each period is examined, which costs little compared with inflating.
@@ -29,6 +38,10 @@ func (d *Density) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 && !d.Enough() {
 		in := d.at % period
+		if in == 0 && d.at >= clearBytes && d.sse >= max(clearSSE, d.vector) {
+			d.clear = true
+			break
+		}
 		skip := min(period-in, len(p))
 		if in < counted {
 			skip = min(counted-in, len(p))
@@ -43,7 +56,7 @@ func (d *Density) Write(p []byte) (int, error) {
 }
 
 // Enough reports whether more code would not be examined.
-func (d *Density) Enough() bool { return d.at >= Sample }
+func (d *Density) Enough() bool { return d.clear || d.at >= Sample }
 
 // flush counts a part.
 func (d *Density) flush() {
