@@ -3,11 +3,13 @@ package judge
 import (
 	"context"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/packages"
+	"github.com/compat-app/compat/analyzer/platform"
 )
 
 // Releases looks up releases that are not in the package set, for one artifact.
@@ -17,6 +19,9 @@ type Releases struct {
 	on     packages.Target
 	// Nil if it is not available; shared by a session.
 	cache map[releaseOn]*packages.Release
+	// What is known of releases before their libraries are read; nil if they are never read later.
+	listing *demand
+	listed  map[releaseOn]*packages.Release // shared by a session, like cache
 }
 
 // releaseOn is a release for an architecture.
@@ -32,10 +37,12 @@ const maxLookups = 24
 // Releases returns the lookup of releases for a case.
 func (s *Session) Releases(ctx context.Context, c Case) *Releases {
 	return &Releases{
-		ctx:    ctx,
-		source: s.sourceFor(c.Artifact, c.Target.Platform),
-		on:     s.judge.options.on(c.Artifact, c.Target.Platform),
-		cache:  s.releases,
+		ctx:     ctx,
+		source:  s.sourceFor(c.Artifact, c.Target.Platform),
+		on:      s.judge.options.on(c.Artifact, c.Target.Platform),
+		cache:   s.releases,
+		listing: s.judge.demand,
+		listed:  s.listed,
 	}
 }
 
@@ -94,6 +101,69 @@ func (w *Releases) OtherVersion(r *packages.Release,
 			return o != nil && good(o)
 		}},
 	}
+}
+
+// WithLibrary is like OtherVersion for versions that have a library of a name, which good looks at.
+// It does not read versions whose files have only another version of it in their names.
+func (w *Releases) WithLibrary(
+	r *packages.Release, name string, good func(*packages.Release) bool,
+) fix.Candidate {
+	c := w.OtherVersion(r, good)
+	all := c.Search.Good
+	c.Search.Good = func(version string) bool {
+		return w.mayHave(r.Name, version, name) && all(version)
+	}
+	return c
+}
+
+// mayHave reports whether a release may have a library. It is true if reading the release is no
+// transfer, and after maxLookups lookups.
+func (w *Releases) mayHave(of, version, library string) bool {
+	if w.listing == nil || w.on.System != platform.Linux {
+		return true
+	}
+	key := releaseOn{packages.ID{Name: of, Version: version}, w.on.Arch}
+	if _, read := w.cache[key]; read {
+		return true
+	}
+	r, ok := w.listed[key]
+	if !ok {
+		if len(w.listed) >= maxLookups {
+			return true
+		}
+		r, _ = w.listing.cache.Release(w.ctx, of, version, w.on)
+		w.listed[key] = r
+	}
+	return r == nil || hasVersion(r, library)
+}
+
+// hasVersion reports whether a release may have a library, by the numbers in the names of files
+// that were not read: libx.so.1.2.3 may be libx.so.1, but not libx.so.2. A file without a number is
+// a copy of one with a number, or may be any.
+func hasVersion(r *packages.Release, library string) bool {
+	want, numbered, other := major(library), false, false
+	for _, l := range r.Libraries {
+		file := path.Base(l.Path)
+		switch have := major(file); {
+		case l.SONAME == library:
+			return true
+		case !l.Unread || platform.Stem(file) != platform.Stem(library):
+		case have == "":
+			other = true
+		case have == want || want == "":
+			return true
+		default:
+			numbered = true
+		}
+	}
+	return other && !numbered
+}
+
+// major returns the first number of a library's version: "1" for libx.so.1.2.3; "" without one.
+func major(library string) string {
+	_, version, _ := strings.Cut(library, ".so.")
+	first, _, _ := strings.Cut(version, ".")
+	return first
 }
 
 // releaseCache caches releases during a check: a release of torch has 80,000 symbols. If its

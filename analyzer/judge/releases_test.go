@@ -3,6 +3,8 @@ package judge
 import (
 	"context"
 	"fmt"
+	"path"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,5 +61,66 @@ func TestHistoryHasVersions(t *testing.T) {
 	o = newReleaseCache(down{packages.ErrUnreachable}, true)
 	if got, err := o.Versions(t.Context(), "nvidia-nvjitlink-cu12", packages.Target{}); err == nil {
 		t.Errorf("versions %v although the history is turned off", got)
+	}
+}
+
+// reader is a source whose releases have a library each: the one with the version in its name.
+type reader struct{ read *[]string }
+
+func (reader) Versions(context.Context, string, packages.Target) ([]string, error) {
+	return []string{"58.1", "59.1", "60.1"}, nil
+}
+
+func (reader) Release(
+	_ context.Context, name, version string, _ packages.Target,
+) (*packages.Release, error) {
+	major, _, _ := strings.Cut(version, ".")
+	return &packages.Release{Name: name, Version: version, Known: true, Libraries: []packages.Library{
+		{Path: "tool/libavutil.so." + major, Unread: true},
+	}}, nil
+}
+
+func (r reader) Read(
+	_ context.Context, p *packages.Release, _ packages.Target, worth func(string) int64,
+) (*packages.Release, error) {
+	out := *p
+	out.Libraries = slices.Clone(p.Libraries)
+	if l := &out.Libraries[0]; l.Unread && worth(l.Path) > 0 {
+		*r.read = append(*r.read, p.Version)
+		*l = packages.Library{Path: l.Path, SONAME: path.Base(l.Path), Known: true}
+	}
+	return &out, nil
+}
+
+// Of other versions of a package, those are not read that have another version of the library.
+func TestWithLibrary(t *testing.T) {
+	var read []string
+	d := newDemand(reader{&read}, Options{})
+	d.direct["libavutil"], d.wanted["libavutil"] = false, true
+	w := &Releases{
+		ctx: t.Context(), source: d, on: packages.Target{Python: "3.12", Arch: "x86_64"},
+		cache: map[releaseOn]*packages.Release{}, listing: d, listed: map[releaseOn]*packages.Release{},
+	}
+	c := w.WithLibrary(&packages.Release{Name: "tool", Version: "60.1"}, "libavutil.so.58",
+		func(r *packages.Release) bool { return r.Libraries[0].SONAME == "libavutil.so.58" })
+	for version, want := range map[string]bool{"58.1": true, "59.1": false, "60.1": false} {
+		if got := c.Search.Good(version); got != want {
+			t.Errorf("%s: %t", version, got)
+		}
+	}
+	if len(read) != 1 || read[0] != "58.1" {
+		t.Errorf("read: %v", read)
+	}
+	for files, may := range map[string]bool{
+		"libx.so": true, "libx.so.1": true, "libx.so.1.2.3": true, "libx.so.2": false, "liby.so.1": false,
+		"libx.so libx.so.2": false, "libx.so libx.so.2 libx.so.1": true, "": false,
+	} {
+		r := &packages.Release{}
+		for _, f := range strings.Fields(files) {
+			r.Libraries = append(r.Libraries, packages.Library{Path: "x/" + f, Unread: true})
+		}
+		if hasVersion(r, "libx.so.1") != may {
+			t.Errorf("%s: %t", files, !may)
+		}
 	}
 }

@@ -104,6 +104,7 @@ type Session struct {
 	resolver  *resolver
 	libraries *libraries
 	releases  map[releaseOn]*packages.Release // see Releases
+	listed    map[releaseOn]*packages.Release // see Releases
 	texts     map[textsKey]texts              // see textsOf
 	globals   map[globalsOf][]Global          // see Pass.GlobalsOfReleases
 	starts    *starts                         // of the current artifact
@@ -131,6 +132,7 @@ func (j *Judge) Session(
 		compared:  map[*facts.Artifact][]*Compared{},
 		libraries: newLibraries(j.options, index),
 		releases:  map[releaseOn]*packages.Release{},
+		listed:    map[releaseOn]*packages.Release{},
 		texts:     map[textsKey]texts{},
 		globals:   map[globalsOf][]Global{},
 		openings:  sync.OnceValue(func() []opening { return openingsOf(artifacts) }),

@@ -110,7 +110,8 @@ func siblingWith(p *analyzer.Pass, needed string) []fix.Candidate {
 		return nil
 	}
 	return []fix.Candidate{
-		p.Releases.OtherVersion(r, func(o *packages.Release) bool { return provides(o, needed) }),
+		p.Releases.WithLibrary(r, needed,
+			func(o *packages.Release) bool { return provides(o, needed) }),
 	}
 }
 
