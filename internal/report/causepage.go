@@ -212,7 +212,8 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 		}
 		state := h.Span(h.Class("state"), g.Text(step.By+step.State+clears(c, x)))
 		if n := causetext.ShownBefore(r, i, x); n > 0 {
-			title = append(title, g.Text("that of"), causeLinks(r, []int{n}), g.Text(" "), state)
+			title = append(title, g.Text("that of "),
+				h.A(h.Href("#"+r.Causes[n-1].ID), g.Text(fmt.Sprintf("cause %d", n))), g.Text(" "), state)
 			rows = append(rows, h.Div(h.Class(class), h.P(title)))
 			continue
 		}
