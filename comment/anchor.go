@@ -11,6 +11,7 @@ import (
 	"github.com/compat-app/compat/analyzer"
 	"github.com/compat-app/compat/analyzer/fix"
 	"github.com/compat-app/compat/analyzer/platform"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/lazyregexp"
 )
 
@@ -36,16 +37,21 @@ type place struct {
 // maxLineShown limits the characters of a line that is quoted.
 const maxLineShown = 80
 
-// in returns the place as it is shown to who does not see the line: FILE:LINE, and what the line
-// says; nil for none.
-func (p place) in(files map[string]string) []string {
+// source returns the place as it is shown to who does not see the line; nil for none.
+func (p place) source(in Input) *causetext.Source {
 	if p.line == 0 {
 		return nil
 	}
-	out := []string{at(p.path, p.line)}
-	if all := lines(files[p.path]); p.line <= len(all) {
-		if text := strings.TrimSpace(all[p.line-1]); text != "" && len(text) <= maxLineShown {
-			out = append(out, text)
+	out := &causetext.Source{At: at(p.path, p.line)}
+	if all := lines(in.Files[p.path]); p.line <= len(all) {
+		if text := strings.TrimSpace(all[p.line-1]); len(text) <= maxLineShown {
+			out.Text = text
+		}
+	}
+	if in.Diff != nil {
+		out.About = "does not change"
+		if in.Diff.Changes(p.path, p.line) {
+			out.About = "changes"
 		}
 	}
 	return out

@@ -232,7 +232,7 @@ func (s dependencies) fix(i int) string {
 
 // choice returns a fix of a cause with its command.
 func (s dependencies) choice(c *analyzer.Cause, x analyzer.CauseFix) string {
-	out := "**Fix** (" + causetext.FixState(c, x) + "): " +
+	out := "**Fix** (" + causetext.ShortState(c, x) + "): " +
 		mdsafe.Prose(x.Title.String(), causetext.Names(s.report, c)...)
 	if x.Command != "" && !x.ShowsCommand() {
 		out += ": " + mdsafe.Code(string(x.Command), maxShown)

@@ -17,14 +17,23 @@ type DiffFile struct {
 // review comments only on their lines.
 type Diff map[string][]Hunk
 
-// Hunk is a range of lines of the head's file, counted from 1.
-type Hunk struct{ First, Last int }
+// Hunk is a range of lines of the head's file, counted from 1, with the unchanged ones around what
+// was changed. Added are those of it that the base does not have, in ascending order.
+type Hunk struct {
+	First, Last int
+	Added       []int
+}
 
 // Has reports whether a line on the right side is part of the diff.
 func (d Diff) Has(path string, line int) bool {
 	return slices.ContainsFunc(d[path], func(h Hunk) bool {
 		return h.First <= line && line <= h.Last
 	})
+}
+
+// Changes reports whether a line on the right side is not in the base.
+func (d Diff) Changes(path string, line int) bool {
+	return slices.ContainsFunc(d[path], func(h Hunk) bool { return slices.Contains(h.Added, line) })
 }
 
 // maxDiffLines limits the memory of a Diff, because a pull request can have 3,000 files.
@@ -65,7 +74,11 @@ func rightHunks(patch string, most int) []Hunk {
 			if !open {
 				hunks, open = append(hunks, Hunk{First: at}), true
 			}
-			hunks[len(hunks)-1].Last = at
+			h := &hunks[len(hunks)-1]
+			h.Last = at
+			if strings.HasPrefix(l, "+") {
+				h.Added = append(h.Added, at)
+			}
 			at++
 			left--
 			most--

@@ -31,12 +31,17 @@ func TestParseDiff(t *testing.T) {
 		if got := d.Has(path, n); got != want {
 			t.Errorf("%s: %v, want %v", at, got, want)
 		}
+		added := want && at != "a.txt:1" && at != "a.txt:4"
+		if got := d.Changes(path, n); got != added {
+			t.Errorf("%s is changed: %v, want %v", at, got, added)
+		}
 	}
 }
 
 // A declaration is shown on the nearest line of the diff, of two the first.
 func TestDeclared(t *testing.T) {
-	d := Diff{"include/point.h": {{3, 5}, {9, 12}}, "src/point.c": {{1, 1}}}
+	d := Diff{"include/point.h": {{First: 3, Last: 5}, {First: 9, Last: 12}},
+		"src/point.c": {{First: 1, Last: 1}}}
 	for source, want := range map[string]int{"1": 3, "4": 4, "7": 5, "8": 9, "10": 10, "20": 12} {
 		f := &analyzer.Finding{Source: "/build/include/point.h:" + source}
 		file, line, ok := declared(f, d)

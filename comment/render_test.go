@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write what is rendered to testdata")
 const url = "https://compat.test/reports/abc"
 
 func TestRenderGolden(t *testing.T) {
-	diff := Diff{"pyproject.toml": {{8, 8}}}
+	diff := Diff{"pyproject.toml": {{First: 8, Last: 8}}}
 	accepted := of()
 	accepted.Accepted = []analyzer.Accepted{
 		{

@@ -62,11 +62,32 @@ func editsOf(v view, all []edit) map[int]*causetext.Edit {
 				return x.Same(e.fix.Fix)
 			})
 			if n >= 0 && out[i] == nil {
-				out[i] = &causetext.Edit{Fix: n, At: at(e.path, e.line), Old: e.old, New: e.new}
+				out[i] = &causetext.Edit{Fix: n, At: at(e.path, e.line), Old: e.old, New: e.new,
+					Dropped: e.dropped()}
 			}
 		}
 	}
 	return out
+}
+
+// dropped returns the upper limits of versions that the changed line no longer has.
+func (e edit) dropped() (limits []string) {
+	want, ok := parseRequirement(e.fix.Requirement)
+	if !ok {
+		return nil
+	}
+	kind := kindOf(e.path)
+	before, _ := findRequirement(code(e.old), want.name, kind)
+	after, _ := findRequirement(code(e.new), want.name, kind)
+	clauses := func(spec string) []string {
+		return strings.FieldsFunc(spec, func(r rune) bool { return r == ',' || r == ' ' })
+	}
+	for _, c := range clauses(before.spec) {
+		if strings.HasPrefix(c, "<") && !slices.Contains(clauses(after.spec), c) {
+			limits = append(limits, c)
+		}
+	}
+	return limits
 }
 
 // edited returns the change of a line by the first fix of some causes that edits it.

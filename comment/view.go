@@ -96,21 +96,25 @@ func (v view) in(i int) string {
 
 // item returns a cause as an item of a list, with its fixes.
 func (v view) item(in Input, i int) string {
-	return causetext.Item(v.report, i, causetext.ItemOptions{In: v.in(i), At: v.at[i].in(in.Files),
+	source := v.at[i].source(in)
+	if edit := v.edits[i]; edit != nil && source != nil && edit.At == source.At {
+		source.Text = "" // the change has it
+	}
+	return causetext.Item(v.report, i, causetext.ItemOptions{In: v.in(i), Source: source,
 		Edit: v.edits[i], Steps: v.steps})
 }
 
 // line returns a cause in one line of Markdown: what, who has to act, and the first fix.
 func (v view) line(i int) string {
 	c := v.cause(i)
-	at := v.at[i].in(nil)
-	known := append(causetext.Names(v.report, c), at...)
+	source := v.at[i].source(Input{})
+	known := append(causetext.Names(v.report, c), source.Names()...)
 	s := "**" + string(c.Severity) + "** "
 	if in := v.in(i); in != "" {
 		s += in + ": "
 	}
 	s += mdsafe.Prose(c.Title, known...) + ". " +
-		mdsafe.Prose(causetext.Task(v.report, c, at), known...)
+		mdsafe.Prose(causetext.Task(v.report, c, source), known...)
 	if len(c.Fixes) == 0 {
 		return s + " " + causetext.NoFix
 	}

@@ -149,8 +149,8 @@ func (t *Text) onlyExtinct() bool {
 	})
 }
 
-// tooNewWhy names the newest system that the tag claims and on which a wheel for Linux fails. Of a
-// warning it says who is affected.
+// tooNewWhy says that the tag claims systems on which a wheel for Linux fails. Of a warning it says
+// who is affected.
 func (t *Text) tooNewWhy() string {
 	fails := t.cause.Fails
 	if t.cause.Severity == result.Warning {
@@ -169,12 +169,7 @@ func (t *Text) tooNewWhy() string {
 	if len(fails) == 0 || !isReference(fails[0]) || !t.claimed() {
 		return ""
 	}
-	const shown = 3 // the newest ones
-	if n := len(fails) - shown; n > 0 {
-		return "by its tag, pip also installs it on " + strings.Join(fails[n:], ", ") + " and " +
-			result.Count(n, "older system")
-	}
-	return "by its tag, pip also installs it on " + result.And(fails)
+	return "by its tag, pip also installs it where it fails"
 }
 
 // costOfTag names the systems that a fix excludes which tags the wheel for newer ones; "" for other
@@ -221,7 +216,7 @@ func (t *Text) costOfImage() string {
 	if t.kind != TooNew || len(t.cause.Fails) == 0 || !t.claimed() || !isReference(t.cause.Fails[0]) {
 		return fix.KindImage.Cost()
 	}
-	return fix.KindImage.Cost() + "; it keeps " + Listed(t.cause.Fails, 3, 80, "system")
+	return fix.KindImage.Cost() + "; choose it to keep " + Listed(t.cause.Fails, 3, 80, "system")
 }
 
 // macOSTag returns the tag that the first fix which changes tags gives a wheel for macOS:

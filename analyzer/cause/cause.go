@@ -217,6 +217,9 @@ func (g *group) cause(r *result.Report, o Options, room int) result.Cause {
 	}
 	c.Covers = c.Covers || t.coversGuests()
 	c.Reproduce, c.Why = t.reproduce(), t.severityReason()
+	if c.Reproduce == nil {
+		c.Message = t.printed()
+	}
 	if t.pinned() {
 		c.Fixes = t.choices()
 		c.Actor, c.Action, c.Do, c.Affected = result.Installer, t.advice(), "", ""

@@ -394,8 +394,8 @@ func TestFixesAreMerged(t *testing.T) {
 	if x.Requirement != "torch>=2.5,<2.6" || x.Clears != 2 ||
 		x.Title.String() != "Require torch>=2.5,<2.6 in the metadata of widget "+
 			"(dependencies in pyproject.toml or setup.py)" ||
-		!slices.Equal(x.Cost, []string{"pip no longer installs it with other versions of torch",
-			"a new version or build number if 1.0 is published"}) {
+		!slices.Equal(x.Cost, []string{"pip no longer installs this wheel with other versions of torch",
+			"if 1.0 is published, the fixed wheel needs a new version or build number"}) {
 		t.Errorf("%+v", x)
 	}
 	if x.Verified {
@@ -882,7 +882,7 @@ func TestSeverityReason(t *testing.T) {
 		}
 	}
 	r := report(tooNew("a.so", "pow", "libm.so.6", "GLIBC_2.29", "manylinux_2_31_x86_64"))
-	if want := "by its tag, pip also installs it on RHEL 7, RHEL 8 and Debian 10"; r.Causes[0].Why != want {
+	if want := "by its tag, pip also installs it where it fails"; r.Causes[0].Why != want {
 		t.Errorf("got %q, want %q", r.Causes[0].Why, want)
 	}
 }

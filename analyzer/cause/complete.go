@@ -17,7 +17,7 @@ const dependencies = " (dependencies in pyproject.toml or setup.py)"
 const (
 	everyUser = "every user has to do it"
 	// The name of a package follows.
-	noOthers = "pip no longer installs it with other versions of "
+	noOthers = "pip no longer installs this wheel with other versions of "
 )
 
 // complete returns a fix with the place where the builder of a wheel writes a requirement, and with
@@ -57,9 +57,10 @@ func (t *Text) complete(x result.CauseFix) []result.CauseFix {
 // already does not get the new one, and an index does not take it.
 func (t *Text) newRelease() string {
 	if slices.Contains(t.options.Published, t.artifact.Path) {
-		return "a new version or build number, because this one is published"
+		return "the fixed wheel needs a new version or build number, because this one is published"
 	}
-	return "a new version or build number if " + t.artifact.Wheel.Version + " is published"
+	return "if " + t.artifact.Wheel.Version +
+		" is published, the fixed wheel needs a new version or build number"
 }
 
 // limit returns the fix by which the builder of a wheel limits the versions of a package, and x, by

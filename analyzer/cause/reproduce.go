@@ -100,6 +100,28 @@ func (t *Text) reproduce() *result.Reproduction {
 	return out
 }
 
+// printed returns what a program prints that loads a library which pip does not install; "" for
+// others, and for musl, whose programs print nothing else.
+func (t *Text) printed() string {
+	f, loader := t.visible()
+	if f == nil || f.Program || t.pinned() || t.artifact.wheel() {
+		return ""
+	}
+	on, err := platform.Lookup(f.Target, platform.Architecture(f.Target))
+	if err != nil || on.Libc != "glibc" {
+		return ""
+	}
+	switch loader {
+	case ReportsLibrary:
+		return "error while loading shared libraries: " + message(f, loader, on.Libc)
+	case ReportsSymbol:
+		return "symbol lookup error: " + message(f, loader, on.Libc)
+	case ReportsVersion:
+		return message(f, loader, on.Libc)
+	}
+	return ""
+}
+
 // visible returns the first finding of the cause, of its severity, that a loader, Python or pip
 // reports. That of a module is easier to reproduce.
 func (t *Text) visible() (found *result.Finding, loader Loader) {
@@ -109,7 +131,7 @@ func (t *Text) visible() (found *result.Finding, loader Loader) {
 			pythonLibrary.MatchString(f.Library) { // the Python of an image may have it
 			continue
 		}
-		if found == nil || moduleOf(found.Object) == "" && moduleOf(f.Object) != "" ||
+		if found == nil || moduleOf(found) == "" && moduleOf(f) != "" ||
 			l == ReportsVersion && platform.Older(glibcOf(found), glibcOf(f)) {
 			found, loader = f, l
 		}
@@ -338,7 +360,7 @@ const startFile shellword.Line = `-c 'import os, sys, sysconfig as s; ` +
 // importing returns the arguments of Python that load the object of a finding, and with which
 // exception its message begins; "" for a program, which the loader starts.
 func importing(f *result.Finding) (arguments shellword.Line, raises string) {
-	if m := moduleOf(f.Object); m != "" {
+	if m := moduleOf(f); m != "" {
 		return "-c " + shellword.Quote("import "+m), "ImportError: "
 	}
 	folder, file := installedAt(f.Object)
@@ -365,10 +387,10 @@ func installedAt(member string) (folder, file string) {
 // moduleFile matches the name of an extension module.
 var moduleFile = lazyregexp.New(`^([A-Za-z_]\w*)((?:\.cpython-|\.abi3|\.pypy)[\w.-]*)?\.so$`)
 
-// moduleOf returns the module that an object is when it is imported; "" if it is none.
-func moduleOf(object string) string {
-	folder, file := installedAt(object)
-	if !strings.HasSuffix(folder, "lib") {
+// moduleOf returns the module that the object of a finding is when it is imported; "" if it is none.
+func moduleOf(f *result.Finding) string {
+	folder, file := installedAt(f.Object)
+	if f.NoModule || !strings.HasSuffix(folder, "lib") {
 		return ""
 	}
 	dir, file := path.Split(file)

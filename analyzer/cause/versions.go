@@ -321,6 +321,9 @@ func (t *Text) packageTask() Task {
 		do := "limit the versions of " + t.subject + " that the wheel requires" + t.working()
 		if len(t.ends()) == 0 && t.First().BuiltWith == "" {
 			do = "require other versions of " + t.subject
+			if x := t.cause.Fixes; len(x) > 0 && x[0].Kind == fix.KindPin && x[0].Requirement != "" {
+				do = "require " + x[0].Requirement
+			}
 		}
 		return Task{
 			Actor: result.Builder,

@@ -237,6 +237,7 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	f.Rule = p.rule.ID
 	at := slices.IndexFunc(p.Views, func(v *View) bool { return v.Path == f.Object })
 	f.Program = at >= 0 && p.Views[at].Program()
+	f.NoModule = at >= 0 && !p.Views[at].Extension()
 	if f.Severity == "" {
 		f.Severity = p.rule.Severity
 	}

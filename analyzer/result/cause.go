@@ -71,6 +71,9 @@ type Cause struct {
 	Fixes    []CauseFix `json:"fixes"` // those that remove all findings first
 	// Reproduce is how to see it fail; nil if no message of a loader or of pip shows it.
 	Reproduce *Reproduction `json:"reproduce,omitempty"`
+	// Message is what a program prints that loads a library which pip does not install, without the
+	// folders of the machine; "" if Reproduce has what is printed, or it is not known.
+	Message string `json:"message,omitempty"`
 	// Together is set if no fix removes all findings, so several are needed. Otherwise the fixes
 	// are alternatives.
 	Together bool `json:"together,omitempty"`

@@ -412,8 +412,7 @@ func olderImage(p *analyzer.Pass, with string) []fix.Candidate {
 	if image == "" || p.Platform.Libc != "glibc" {
 		return nil
 	}
-	title := fix.Titled("Build in the %s image (with cibuildwheel; else in the container "+
-		"quay.io/pypa/%s_%s)", image, image, p.Platform.Arch)
+	title := fix.Titled("Build in the %s image (pipx run cibuildwheel, with this variable)", image)
 	if names := without(p); with != "" {
 		title = fix.Titled("Build in the %s image against its own %s, not a newer one", image,
 			fix.Library(with))

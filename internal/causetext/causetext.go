@@ -19,24 +19,28 @@ import (
 )
 
 // Key explains the words of a report, under it.
-const Key = keyTried + " An object is a binary file: a library, module or program. " + keyImports
+const Key = keyCause + keyTried + " An object is a binary file: a library, module or program. " + keyImports
 
 // Parts of Key.
 const (
-	keyTried = "An error or a warning is one cause: one thing that somebody has to change. “Tried”: " +
-		"compat changed a copy of the artifact and checked it again; the problem was gone, without " +
-		"a new one. compat runs no file of it."
+	keyCause = "An error or a warning is one cause: one thing that somebody has to change. "
+	keyTried = "“Tried”: compat changed a copy of the artifact and checked it again; the problem was " +
+		"gone, without a new one. It runs no code of the artifact, and no build."
 	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided " +
 		"if the library that should have it was not read."
 )
 
-// KeyOf is Key for the Markdown of a report, which has no counts of objects, and of imports only if
-// it is not known where many are.
+// KeyOf is Key for the Markdown of a report, which has no counts of objects, of imports only if it is
+// not known where many are, and numbers causes if there are several.
 func KeyOf(r *analyzer.Report) string {
-	if r.Unsure() == "" {
-		return keyTried
+	key := keyTried
+	if len(r.Causes) > 1 {
+		key = keyCause + key
 	}
-	return keyTried + " " + keyImports
+	if r.Unsure() == "" {
+		return key
+	}
+	return key + " " + keyImports
 }
 
 // NoBase is said if a report was compared with nothing.
@@ -121,24 +125,25 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 
 // ItemOptions are how Item shows a cause.
 type ItemOptions struct {
-	In    string   // Markdown, where it is found: "in all 3 wheels"; "" = not said
-	At    []string // as in Action
-	Edit  *Edit    // a change of the repository that is one of the fixes; nil = none is known
-	Steps *Steps   // of the causes that are shown
+	In     string  // Markdown, where it is found: "in all 3 wheels"; "" = not said
+	Source *Source // as in Action
+	Edit   *Edit   // a change of the repository that is one of the fixes; nil = none is known
+	Steps  *Steps  // of the causes that are shown
 }
 
 // Edit is a change of a line of the repository that makes a fix.
 type Edit struct {
-	Fix      int    // index of the fix in those of the cause
-	At       string // FILE:LINE
-	Old, New string // lines without a newline at the end; New may be several
+	Fix      int      // index of the fix in those of the cause
+	At       string   // FILE:LINE
+	Old, New string   // lines without a newline at the end; New may be several
+	Dropped  []string // limits of versions in Old that are not in New
 }
 
 // Item returns an item of a numbered list about cause i: what is wrong, who has to act, and the
 // fixes.
 func Item(r *analyzer.Report, i int, o ItemOptions) string {
 	c := &r.Causes[i]
-	known := append(Names(r, c), o.At...)
+	known := append(Names(r, c), o.Source.Names()...)
 	number := fmt.Sprintf("%d. ", i+1)
 	title := mdsafe.Prose(c.Title, known...)
 	if o.In != "" {
@@ -149,10 +154,10 @@ func Item(r *analyzer.Report, i int, o ItemOptions) string {
 		fails = " Fails on " + strings.Join(c.Fails, ", ") + "."
 	}
 	if label, message := Seen(r, i); message != "" {
-		fails += "\n\n" + label + ": " + mdsafe.Code(message, maxShown) + "\n"
+		fails += "\n\n" + label + ": " + mdsafe.Code(message, maxShown)
 	}
 	item := fmt.Sprintf("**%s**%s %s. %s%s\n%s", c.Severity, o.Steps.name(c), title,
-		mdsafe.Prose(Task(r, c, o.At), known...), fails, markdownFixes(r, i, o.Steps, o.Edit))
+		mdsafe.Prose(Task(r, c, o.Source), known...), fails, markdownFixes(r, i, o.Steps, o.Edit))
 	return number + indent(item, len(number)) + "\n"
 }
 
@@ -203,36 +208,53 @@ func markdownFixes(r *analyzer.Report, i int, steps *Steps, edit *Edit) string {
 }
 
 // Task is Action, and of a warning why it is one.
-func Task(r *analyzer.Report, c *analyzer.Cause, at []string) string {
-	action := Action(r, c, at)
+func Task(r *analyzer.Report, c *analyzer.Cause, source *Source) string {
+	action := Action(r, c, source)
 	if why := Why(c); why != "" && c.Severity == analyzer.Warning {
 		return action + " " + why + "."
 	}
 	return action
 }
 
+// Source is the line of the repository that causes something.
+type Source struct {
+	At    string // FILE:LINE
+	Text  string // what the line says; "" = it is not quoted
+	About string // "changes", if the pull request does that to the line; "" = not known
+}
+
+// Names are the parts of the source that are shown as code; nil for nil.
+func (s *Source) Names() []string {
+	if s == nil {
+		return nil
+	}
+	return NonEmpty(s.At, s.Text)
+}
+
+// place is where something has to be done: "At FILE:LINE (TEXT), which this pull request changes".
+func (s *Source) place() string {
+	switch {
+	case s == nil:
+		return "In this pull request"
+	case s.About == "":
+		return "In this pull request, at " + s.At + inParentheses(s.Text)
+	}
+	return "At " + s.At + inParentheses(s.Text) + ", which this pull request " + s.About
+}
+
 // Action says who has to do what about a cause, and who is affected. The author of a pull request
-// is the one who corrects the build of a wheel, so there it says what to do, and where: at is the
-// line that causes it, FILE:LINE, and the text of the line; nil = not known, or shown already.
-func Action(r *analyzer.Report, c *analyzer.Cause, at []string) string {
+// is the one who corrects the build of a wheel, so there it says what to do, and at which line;
+// nil = it is not known, or shown already.
+func Action(r *analyzer.Report, c *analyzer.Cause, source *Source) string {
 	if !r.Corrects(c) || c.Do == "" {
 		return c.Action
 	}
-	s := inPullRequest
-	if len(at) > 0 {
-		s += ", at " + at[0]
-	}
-	if len(at) > 1 {
-		s += " (" + at[1] + ")"
-	}
-	s += ": " + c.Do + "."
+	s := source.place() + ": " + c.Do + "."
 	if c.Affected != "" {
 		s += " Affected: " + c.Affected + "."
 	}
 	return s
 }
-
-const inPullRequest = "In this pull request"
 
 // Why says why a cause has its severity: "Why an error: no known package provides it"; "" if that
 // is not said.
@@ -250,6 +272,9 @@ func Why(c *analyzer.Cause) string {
 // before it; "" if no message shows it.
 func Seen(r *analyzer.Report, i int) (label, message string) {
 	c := &r.Causes[i]
+	if c.Message != "" {
+		return "Programs that load it print", c.Message
+	}
 	if c.Reproduce == nil || c.Reproduce.Message == "" {
 		return "", ""
 	}
@@ -432,22 +457,34 @@ func Label(c *analyzer.Cause, i int) string {
 
 const forUsers = "For users"
 
-// markdown returns the change as a diff, after a line that says where it is made.
+// markdown returns the change as a diff, after a line that says where it is made, and that not the
+// change was tried, but what it leads to.
 func (e *Edit) markdown() string {
-	diff := "-" + e.Old
-	for line := range strings.SplitSeq(e.New, "\n") {
-		if line == e.Old { // lines were added after it
-			diff = " " + e.Old
-			continue
-		}
+	do, diff, changed := "change ", "-"+e.Old, e.New
+	if added, ok := e.added(); ok {
+		do, diff, changed = "add after ", " "+e.Old, added
+	}
+	for line := range strings.SplitSeq(changed, "\n") {
 		diff += "\n+" + line
 	}
-	return "\nChange " + mdsafe.Code(e.At, maxShown) + ":\n\n" + mdsafe.Fence("diff", diff)
+	return "\nFor the next build, which compat does not run, " + do + mdsafe.Code(e.At, maxShown) + e.remark() + ":\n\n" + mdsafe.Fence("diff", diff)
+}
+
+// added returns the lines that are added after the line, which is not changed then.
+func (e *Edit) added() (lines string, ok bool) { return strings.CutPrefix(e.New, e.Old+"\n") }
+
+// remark says in parentheses which limits go, and why.
+func (e *Edit) remark() string {
+	if len(e.Dropped) == 0 {
+		return ""
+	}
+	return " (without " + mdsafe.Codes(e.Dropped, 0, maxShown) + ", which " +
+		analyzer.Plural(len(e.Dropped), "excludes", "exclude") + " what works)"
 }
 
 // plain returns the change as plain text at the line, to follow the title of the fix.
 func (e *Edit) plain() string {
-	if added, ok := strings.CutPrefix(e.New, e.Old+"\n"); ok {
+	if added, ok := e.added(); ok {
 		return ". Add after this line: " + mdsafe.Lines(strings.TrimSpace(added))
 	}
 	return ". Change this line to: " + mdsafe.Lines(strings.TrimSpace(e.New))

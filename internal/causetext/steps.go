@@ -221,7 +221,7 @@ func (w *stepWriter) finish() {
 			x.next = x.Build
 		}
 		if w.ofBuilt(at[0], x.Commands) {
-			x.Before, x.Remark = builtWheel+inParentheses(x.Remark), x.next
+			x.Before, x.Remark = builtWheel+inParentheses(clause(x.Remark)), x.next
 		} else {
 			x.Remark = sentences(x.Remark, x.next)
 		}
@@ -240,13 +240,21 @@ func (w *stepWriter) finish() {
 // builtWheel precedes a command for a wheel where the build can still be corrected.
 const builtWheel = "For a wheel that is already built"
 
-// inParentheses is a remark about the command that it precedes; "" if there is none.
+// inParentheses follows what it is about; "" if there is nothing to say.
 func inParentheses(remark string) string {
 	if remark == "" {
 		return ""
 	}
+	return " (" + remark + ")"
+}
+
+// clause is a remark of sentences as a part of another sentence.
+func clause(remark string) string {
+	if remark == "" {
+		return ""
+	}
 	remark = strings.ReplaceAll(strings.TrimSuffix(remark, "."), ". ", "; ")
-	return " (" + strings.ToLower(remark[:1]) + remark[1:] + ")"
+	return strings.ToLower(remark[:1]) + remark[1:]
 }
 
 // Line is fix i of a cause, given by its index, as plain text at the line of the repository that
@@ -615,19 +623,27 @@ func (w *stepWriter) lines(c *analyzer.Cause, x analyzer.CauseFix) []string {
 // state is FixState, with what the word "tried" means where it is first used.
 func (w *stepWriter) state(c *analyzer.Cause, x analyzer.CauseFix) string {
 	if !x.Verified || len(c.Findings) == 0 || w.tried {
-		return FixState(c, x)
+		return ShortState(c, x)
 	}
 	w.tried = true
+	return FixState(c, x)
+}
+
+const tried = "tried"
+
+// FixState says whether a fix was tried, how, and what is left of the cause after it.
+func FixState(c *analyzer.Cause, x analyzer.CauseFix) string {
+	if len(c.Findings) == 0 { // read from a log, not from an artifact
+		return ShortState(c, x)
+	}
 	if x.Kind == fix.KindLinkFlag { // the entry that the linker adds is added to the copy
 		return fixState(c, x, "its effect was tried on a copy")
 	}
 	return fixState(c, x, tried+" on a copy")
 }
 
-const tried = "tried"
-
-// FixState says whether a fix was tried, and what is left of the cause after it.
-func FixState(c *analyzer.Cause, x analyzer.CauseFix) string { return fixState(c, x, tried) }
+// ShortState is FixState where it was said what "tried" means.
+func ShortState(c *analyzer.Cause, x analyzer.CauseFix) string { return fixState(c, x, tried) }
 
 // fixState is FixState. how is what is said of a fix that was tried.
 func fixState(c *analyzer.Cause, x analyzer.CauseFix, how string) string {

@@ -242,7 +242,7 @@ func TestFixStateOfAPart(t *testing.T) {
 		"not tried; for part of this error": {Clears: 2},
 		"not tried":                         {Clears: 3},
 	} {
-		if got := FixState(c, x); got != want {
+		if got := ShortState(c, x); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -390,14 +390,14 @@ func TestLine(t *testing.T) {
 		want  []string
 	}{
 		{[]analyzer.CauseFix{tag}, false,
-			[]string{"Fix (tried: this error is gone): Tag it: wheel tags w-1-py3-none-any.whl"}},
-		{[]analyzer.CauseFix{tag}, true, []string{"Fix (tried: this error is gone): Tag it. In the " +
+			[]string{"Fix (tried on a copy: this error is gone): Tag it: wheel tags w-1-py3-none-any.whl"}},
+		{[]analyzer.CauseFix{tag}, true, []string{"Fix (tried on a copy: this error is gone): Tag it. In the " +
 			"build, use auditwheel. For a wheel that is already built: wheel tags w-1-py3-none-any.whl"}},
 		{[]analyzer.CauseFix{edit, link}, false, []string{
-			"Fix (tried: this error is gone): Edit it: patchelf w-1-py3-none-any.whl",
+			"Fix (tried on a copy: this error is gone): Edit it: patchelf w-1-py3-none-any.whl",
 			"Or (not tried): Link it: -lz"}},
 		{[]analyzer.CauseFix{edit, link}, true, []string{"Fix (not tried): Link it: -lz",
-			"Or (tried: this error is gone): Edit it. In the build, run the command after the wheel is " +
+			"Or (tried on a copy: this error is gone): Edit it. In the build, run the command after the wheel is " +
 				"made. For a wheel that is already built: patchelf w-1-py3-none-any.whl"}},
 	} {
 		x := one("a", c.fixes...)
@@ -431,13 +431,13 @@ func TestEdit(t *testing.T) {
 		line, inItem string
 	}{
 		{Edit{Fix: 0, At: "w.yml:8", Old: "  - run: a", New: "  - run: b"},
-			"Fix (tried: this error is gone): Tag it. Change this line to: - run: b. For a wheel " +
+			"Fix (tried on a copy: this error is gone): Tag it. Change this line to: - run: b. For a wheel " +
 				"that is already built: wheel tags w-1-py3-none-any.whl",
-			"Change `w.yml:8`:\n\n   ```diff\n   -  - run: a\n   +  - run: b\n   ```\n\n" +
+			"change `w.yml:8`:\n\n   ```diff\n   -  - run: a\n   +  - run: b\n   ```\n\n" +
 				"   For a wheel that is already built:\n\n   ```\n   wheel tags w-1-py3-none-any.whl\n   ```\n"},
 		{Edit{Fix: 1, At: "CMakeLists.txt:2", Old: "add", New: "add\nlink -lz"},
 			"Or (not tried): Link it. Add after this line: link -lz",
-			"Change `CMakeLists.txt:2`:\n\n   ```diff\n    add\n   +link -lz\n   ```\n"},
+			"add after `CMakeLists.txt:2`:\n\n   ```diff\n    add\n   +link -lz\n   ```\n"},
 	} {
 		got := Line(r, 0, c.edit.Fix, &c.edit, string(r.Causes[0].Fixes[c.edit.Fix].Command),
 			mdsafe.Visible)

@@ -182,7 +182,7 @@ func (p *textPrinter) fix(cause, i int, x analyzer.CauseFix) []textLine {
 	}
 	said := text(step.State)
 	if p.brief { // what "tried" means is said if it costs no line
-		short := text(causetext.FixState(c, x))
+		short := text(causetext.ShortState(c, x))
 		if brief && !p.terse {
 			short = text(causetext.BriefState(c, x))
 		}
