@@ -387,7 +387,8 @@ func installedAt(member string) (folder, file string) {
 // moduleFile matches the name of an extension module.
 var moduleFile = lazyregexp.New(`^([A-Za-z_]\w*)((?:\.cpython-|\.abi3|\.pypy)[\w.-]*)?\.so$`)
 
-// moduleOf returns the module that the object of a finding is when it is imported; "" if it is none.
+// moduleOf returns the module that the object of a finding is when it is imported; "" if it is
+// none.
 func moduleOf(f *result.Finding) string {
 	folder, file := installedAt(f.Object)
 	if f.NoModule || !strings.HasSuffix(folder, "lib") {

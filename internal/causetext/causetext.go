@@ -19,19 +19,20 @@ import (
 )
 
 // Key explains the words of a report, under it.
-const Key = keyCause + keyTried + " An object is a binary file: a library, module or program. " + keyImports
+const Key = keyCause + keyTried + " An object is a binary file: a library, module or program. " +
+	keyImports
 
 // Parts of Key.
 const (
 	keyCause = "An error or a warning is one cause: one thing that somebody has to change. "
-	keyTried = "“Tried”: compat changed a copy of the artifact and checked it again; the problem was " +
-		"gone, without a new one. It runs no code of the artifact, and no build."
+	keyTried = "“Tried”: compat changed a copy of the artifact and checked it again; the problem " +
+		"was gone, without a new one. It runs no code of the artifact, and no build."
 	keyImports = "The imports of a file are the symbols that it needs from others; one is undecided " +
 		"if the library that should have it was not read."
 )
 
-// KeyOf is Key for the Markdown of a report, which has no counts of objects, of imports only if it is
-// not known where many are, and numbers causes if there are several.
+// KeyOf is Key for the Markdown of a report, which has no counts of objects, of imports only if it
+// is not known where many are, and numbers causes if there are several.
 func KeyOf(r *analyzer.Report) string {
 	key := keyTried
 	if len(r.Causes) > 1 {
@@ -467,7 +468,8 @@ func (e *Edit) markdown() string {
 	for line := range strings.SplitSeq(changed, "\n") {
 		diff += "\n+" + line
 	}
-	return "\nFor the next build, which compat does not run, " + do + mdsafe.Code(e.At, maxShown) + e.remark() + ":\n\n" + mdsafe.Fence("diff", diff)
+	return "\nFor the next build, which compat does not run, " + do + mdsafe.Code(e.At, maxShown) +
+		e.remark() + ":\n\n" + mdsafe.Fence("diff", diff)
 }
 
 // added returns the lines that are added after the line, which is not changed then.
