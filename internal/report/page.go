@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -137,11 +138,15 @@ func terms(r *analyzer.Report) g.Node {
 }
 
 // lead returns what is read first: the reason for the verdict, and the summary. Of several new
-// causes, none is the reason, and the answer whether the artifacts may be shipped is.
+// causes, none is the reason: they are listed, after the answer whether the artifacts may be
+// shipped. The results of several artifacts have the reasons.
 func lead(v *View, fresh []int) g.Node {
 	r := &v.Report
 	first, rest := "", cmp.Or(v.Summary, Summary(r))
-	if len(fresh) > 0 {
+	var list g.Node
+	if len(fresh) > 1 && len(v.Rows) == 0 {
+		list = contents(r, fresh)
+	} else if len(fresh) > 0 {
 		first = r.Causes[fresh[0]].Title
 		if !r.Environment { // there it begins with the name of a package
 			first = upper(first)
@@ -156,7 +161,27 @@ func lead(v *View, fresh []int) g.Node {
 	if first != "" {
 		out = append(out, h.P(h.Class("lead"), whole(first)), g.Text("\n"))
 	}
+	if list != nil {
+		out = append(out, list, g.Text("\n"))
+	}
 	return append(out, h.P(whole(rest)))
+}
+
+// contents returns the titles of the first causes, each as a link to its cause: those of errors, or
+// without any those of warnings. The summary counts all.
+func contents(r *analyzer.Report, causes []int) g.Node {
+	is := func(i int) bool { return r.Causes[i].Severity == analyzer.Error }
+	errors := slices.ContainsFunc(causes, is)
+	var rows []g.Node
+	for _, i := range causes {
+		c := &r.Causes[i]
+		if errors && !is(i) || len(rows) == shownContents {
+			continue
+		}
+		rows = append(rows, h.Li(h.Value(strconv.Itoa(i+1)), graded(string(c.Severity)), g.Text(" "),
+			h.A(h.Href("#"+c.ID), whole(c.Title))))
+	}
+	return h.Ol(h.Class("contents"), Rows(rows...))
 }
 
 // problemPage writes the page of a check that has no report.

@@ -103,6 +103,35 @@ func TestPageOfSeveralCauses(t *testing.T) {
 	}
 }
 
+// The header of a page lists the causes of one artifact: the errors, or else the warnings.
+func TestContents(t *testing.T) {
+	r := analyzer.NewReport("1.0")
+	r.Artifacts = []analyzer.Artifact{{Path: "a.so", Kind: analyzer.KindObject, Objects: 1}}
+	for i, s := range []analyzer.Severity{"error", "error", "warning", "error", "error", "warning"} {
+		r.Findings = append(r.Findings, analyzer.Finding{Rule: "undefined-symbol", Severity: s})
+		r.Causes = append(r.Causes, analyzer.Cause{ID: fmt.Sprint("c", i), Severity: s, New: i > 0,
+			Title: "<b>", Artifact: "a.so", Findings: []int{i}})
+	}
+	page := rendered(t, func(b *bytes.Buffer) error { return Page(b, NewView(r), reportID) })
+	item := `<li value="%d"><span class="%s">%[2]s</span> <a href="#c%d">&lt;b&gt;</a></li>` + "\n"
+	list := func(severity string, numbers ...int) (s string) {
+		for _, n := range numbers {
+			s += fmt.Sprintf(item, n, severity, n-1)
+		}
+		return `<ol class="contents">` + "\n" + s + "</ol>"
+	}
+	if want := list("error", 2, 4, 5); !strings.Contains(page, want) {
+		t.Errorf("no %s in\n%s", want, page)
+	}
+	for i := range r.Causes {
+		r.Causes[i].Severity = analyzer.Warning
+	}
+	page = rendered(t, func(b *bytes.Buffer) error { return Page(b, NewView(r), reportID) })
+	if want := list("warning", 2, 3, 4); !strings.Contains(page, want) {
+		t.Errorf("no %s in\n%s", want, page)
+	}
+}
+
 // What an example lacks is said for a symbol in a library, a symbol in no library, and a library.
 func TestSteps(t *testing.T) {
 	for _, x := range []struct {

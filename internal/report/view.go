@@ -68,6 +68,7 @@ const (
 	openCauses     = 3   // causes that are not folded
 	manyCauses     = 10  // only the first of more causes is not folded
 	openNotes      = 3   // notes that are not folded
+	shownContents  = 3   // causes that the header lists
 	openCosts      = 3   // costs of a fix that are not folded
 	shownEvidence  = 40  // rows of evidence
 	shownPlatforms = 8   // names in the header
