@@ -139,6 +139,14 @@ func skim(head []byte, size int64) ([]unpack.Range, unpack.Sampler) {
 	return out, rest
 }
 
+// locate returns what finds the dynamic section of an object.
+func locate(head []byte, size int64) unpack.Locator {
+	if l := elfobj.NewLocator(head, size); l != nil {
+		return l
+	}
+	return nil
+}
+
 func isMetadata(p string) bool {
 	dir, file := path.Split(p)
 	return file == "METADATA" && strings.HasSuffix(dir, ".dist-info/") && strings.Count(p, "/") == 1
@@ -284,6 +292,7 @@ func read(ctx context.Context, in Input, o Options, names *elfobj.Names) (*Set, 
 		Digest:  digested,
 		Skim:    skim,
 		Partial: in.Partial && !o.ABI,
+		Locate:  locate,
 		Prepare: prepare,
 		Workers: runtime.GOMAXPROCS(0),
 	}

@@ -24,10 +24,17 @@ const (
 	leastAhead, mostAhead = 128 << 10, 4 << 20
 	// About how many compressed bytes the inflater has read and not used.
 	inflateBuffer = 64 << 10
+	// A part in the middle is searched if more compressed bytes than leastSaved would be read instead,
+	// at first in leastMiddle of them, and at last in mostMiddle or half of what would be read.
+	leastSaved              = 16 << 20
+	leastMiddle, mostMiddle = 1 << 20, 16 << 20
+	// How far after what a Locator finds the next bytes are read in the middle too.
+	nearLocated = 1 << 20
 )
 
 // partial is a deflated member of which only what is read is inflated: from its beginning, and from
-// a block near its end. What is between them is not. If so much is needed that all of it may as
+// a block near its end, and what a Locator finds from one in the middle. What is between them is not.
+// If so much is needed that all of it may as
 // well be, or a byte near the end is copied from what is not known, missed is set, and every read
 // fails.
 type partial struct {
@@ -44,12 +51,45 @@ type partial struct {
 	head  Scratch
 	done  int64 // bytes in head
 
-	end     []byte  // the last compressed bytes
-	tail    Scratch // what they contain; nil = nothing yet
-	from    int64   // where tail begins
-	unknown []inflate.Span
+	end  []byte // the last compressed bytes
+	tail region // what they contain; up to the end of the member
 	// The compressed bytes that were added to the end last, and how many more bytes they contain.
 	added, gained int64
+
+	locator Locator // nil if there is none, or if it has found all that it can
+	middle  region
+	span    int64 // compressed bytes in which it was searched last
+	center  int64 // of them, where it is expected
+}
+
+// region is a part of a member that was inflated without what is before it.
+type region struct {
+	Scratch                 // nil = nothing yet
+	from, to int64          // in the member
+	unknown  []inflate.Span // from its beginning
+}
+
+// has reports whether the bytes from off to end are in the region and known.
+func (g *region) has(off, end int64) bool {
+	return g.Scratch != nil && off >= g.from && end <= g.to && known(g.unknown, off-g.from, end-g.from)
+}
+
+// known reports whether no bytes from off to end are unknown.
+func known(unknown []inflate.Span, off, end int64) bool {
+	i, _ := slices.BinarySearchFunc(unknown, off, func(s inflate.Span, at int64) int {
+		if s.End <= at {
+			return -1
+		}
+		return 1
+	})
+	return i == len(unknown) || unknown[i].Start >= end
+}
+
+func (g *region) close() error {
+	if g.Scratch == nil {
+		return nil
+	}
+	return g.Close()
 }
 
 // partially returns the content of a deflated member if it is read partially, or else nil. rd
@@ -66,7 +106,7 @@ func (w *walker) partially(e *entry, rd io.Reader, in *inflater, left *int64) (*
 	}
 	return &partial{
 		w: w, in: in, packed: e.deflated, length: e.packed, size: e.size, left: left,
-		rd: rd, taken: e.taken, head: head, from: e.size,
+		rd: rd, taken: e.taken, head: head, tail: region{from: e.size, to: e.size},
 	}, nil
 }
 
@@ -84,8 +124,10 @@ func (p *partial) ReadAt(b []byte, off int64) (int, error) {
 			return 0, errSkipped
 		case end <= p.done:
 			_, err = p.head.ReadAt(want, off)
-		case p.knows(off, end):
-			_, err = p.tail.ReadAt(want, off-p.from)
+		case p.tail.has(off, end):
+			_, err = p.tail.ReadAt(want, off-p.tail.from)
+		case p.middle.has(off, end):
+			_, err = p.middle.ReadAt(want, off-p.middle.from)
 		default:
 			p.more(off, end)
 			continue
@@ -100,27 +142,16 @@ func (p *partial) ReadAt(b []byte, off int64) (int, error) {
 	}
 }
 
-// knows reports whether the end that was decoded has some bytes.
-func (p *partial) knows(off, end int64) bool {
-	if p.tail == nil || off < p.from {
-		return false
-	}
-	i, _ := slices.BinarySearchFunc(p.unknown, off-p.from, func(s inflate.Span, at int64) int {
-		if s.End <= at {
-			return -1
-		}
-		return 1
-	})
-	return i == len(p.unknown) || p.unknown[i].Start >= end-p.from
-}
-
 // more inflates more on the side from which some bytes are reached with less, as far as is known:
 // as if all that was not read were compressed equally.
 func (p *partial) more(off, end int64) {
-	between := max(p.from-p.done, 1)
+	between := max(p.tail.from-p.done, 1)
 	rest := max(p.length-*p.taken-int64(len(p.end)), 0)
-	forward, backward := end-p.done, max(p.from-off, 0)
+	forward, backward := end-p.done, max(p.tail.from-off, 0)
 	grown := p.ending(off)
+	if p.search(off, rest, between, min(forward, backward)) {
+		return
+	}
 	switch {
 	case forward <= near || forward <= backward:
 		if cost := rest * min(forward, between) / between; !p.worth(*p.taken + cost) {
@@ -146,7 +177,7 @@ func (p *partial) ending(off int64) int64 {
 	n := max(leastEnd, p.length/endShare)
 	switch {
 	case have == 0:
-	case p.tail != nil && off >= p.from: // a byte is copied from a little before
+	case p.tail.Scratch != nil && off >= p.tail.from: // a byte is copied from a little before
 		n = have + max(leastEnd, have/8)
 	default:
 		most := 2 * have
@@ -155,7 +186,7 @@ func (p *partial) ending(off int64) int64 {
 		}
 		n = most
 		if p.gained > 0 {
-			n = min(max(have+(p.from-off)*p.added/p.gained+leastEnd, have+have/8), most)
+			n = min(max(have+(p.tail.from-off)*p.added/p.gained+leastEnd, have+have/8), most)
 		}
 	}
 	return min(n, mostEnd, p.length)
@@ -211,21 +242,12 @@ func (p *partial) backward(n int64) {
 	}
 	p.end = bytes
 	var to Scratch
-	size, unknown, err := p.in.ending().End(p.end, p.size, func() (io.Writer, error) {
-		if to != nil {
-			to.Close()
-		}
-		var err error
-		to, err = p.w.scratch(-1)
-		return to, err
-	})
+	size, unknown, err := p.in.ending().End(p.end, p.size, p.scratch(&to))
 	switch {
 	case err == nil:
-		if p.tail != nil {
-			p.tail.Close()
-		}
-		p.added, p.gained = fresh, p.from-(p.size-size)
-		p.tail, p.from, p.unknown = to, p.size-size, unknown
+		_ = p.tail.close()
+		p.added, p.gained = fresh, p.tail.from-(p.size-size)
+		p.tail = region{to, p.size - size, p.size, unknown}
 		p.missed = !p.spend(size)
 	case errors.Is(err, inflate.ErrNoBlock): // perhaps in more bytes
 		if to != nil {
@@ -237,6 +259,76 @@ func (p *partial) backward(n int64) {
 			to.Close()
 		}
 	}
+}
+
+// scratch returns a function that replaces a Scratch by a new one.
+func (p *partial) scratch(to *Scratch) func() (io.Writer, error) {
+	return func() (io.Writer, error) {
+		if *to != nil {
+			(*to).Close()
+		}
+		var err error
+		*to, err = p.w.scratch(-1)
+		return *to, err
+	}
+}
+
+// search inflates a part in the middle, if bytes at an offset are there that the Locator finds, and
+// if that is less than the inflated bytes on the nearer side. rest is how many compressed bytes
+// between the beginning and the end were not read, and between what they contain. It reports whether
+// it did. The part grows until it has the bytes.
+func (p *partial) search(off, rest, between, nearer int64) bool {
+	if p.locator == nil {
+		return false
+	}
+	at := p.locator.Offset()
+	if off < at || off > at+nearLocated || p.tail.Scratch == nil {
+		return false
+	}
+	// As if all that was not read were compressed equally, or like the end.
+	saved := min(rest*min(nearer, between)/between,
+		max(p.tail.from-off, 0)*int64(len(p.end))/max(p.size-p.tail.from, 1))
+	if saved < leastSaved {
+		return false
+	}
+	if p.span == 0 {
+		p.span, p.center = leastMiddle/2, *p.taken+rest*(at-p.done)/between
+	}
+	p.span *= 2
+	if from, to := *p.taken, p.length-int64(len(p.end)); p.span > min(saved/2, mostMiddle, to-from) {
+		p.locator = nil
+	} else {
+		from = max(min(p.center-p.span/2, to-p.span), from)
+		p.inflateMiddle(from, p.span)
+	}
+	return true
+}
+
+// inflateMiddle inflates n compressed bytes and locates what they contain.
+func (p *partial) inflateMiddle(from, n int64) {
+	packed := make([]byte, n)
+	if _, err := p.packed.ReadAt(packed, from); err != nil && !errors.Is(err, io.EOF) {
+		p.missed = true
+		return
+	}
+	var to Scratch
+	size, unknown, err := p.in.ending().Part(packed, p.size, p.scratch(&to))
+	if err == nil {
+		at, ok := p.locator.Find(to, size, func(from, end int64) bool {
+			return end <= size && known(unknown, from, end)
+		})
+		p.missed = !p.spend(size)
+		if ok && at >= 0 && at <= p.size-size {
+			_ = p.middle.close()
+			p.middle = region{to, at, at + size, unknown}
+			p.center = from + n*(p.locator.Offset()-at)/size
+			return
+		}
+	}
+	if to != nil {
+		to.Close()
+	}
+	p.missed = p.missed || err != nil && !errors.Is(err, inflate.ErrNoBlock)
 }
 
 // sample passes the ranges that Prepare does not need to a Sampler, until it has enough.
@@ -258,9 +350,5 @@ func (p *partial) sample(ranges []Range, to Sampler) {
 func (p *partial) Write([]byte) (int, error) { return 0, errSkipped }
 
 func (p *partial) Close() error {
-	err := p.head.Close()
-	if p.tail != nil {
-		err = errors.Join(err, p.tail.Close())
-	}
-	return err
+	return errors.Join(p.head.Close(), p.tail.close(), p.middle.close())
 }

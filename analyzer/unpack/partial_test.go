@@ -98,6 +98,66 @@ func TestPartial(t *testing.T) {
 	}
 }
 
+// marked locates a text, of which nothing before its last bytes may be unknown.
+type marked struct {
+	at   int64
+	text string
+}
+
+func (m marked) Offset() int64 { return m.at }
+
+func (m marked) Find(
+	part io.ReaderAt, size int64, known func(from, to int64) bool,
+) (offset int64, ok bool) {
+	b := make([]byte, size)
+	if n, err := part.ReadAt(b, 0); n < len(b) {
+		panic(err)
+	}
+	i := int64(bytes.Index(b, []byte(m.text)))
+	return m.at - i, i >= 0 && known(i, i+int64(len(m.text)))
+}
+
+// TestPartialMiddle checks that a part in the middle is read of which the offset is found.
+func TestPartialMiddle(t *testing.T) {
+	var data []byte
+	for i := range uint64(500) { // noise, before which nothing is copied, every 140 KB
+		data = append(data, library(i, 40_000, 60_000)...)
+	}
+	const at, text = 34_000_000, "the section that is searched"
+	copy(data[at:], text)
+	archive := zipOf(t, item{name: "a.so", data: string(data)})
+	for _, c := range []struct {
+		text  string
+		share int64 // at most, in percent of the archive
+	}{{text, 20}, {"what is nowhere", 120}} {
+		times := 0
+		prepare := func(f *File) any {
+			times++
+			for _, off := range []int64{0, f.Size - 1000, at, at + 100_000} {
+				got := make([]byte, 1000)
+				if _, err := f.Content.ReadAt(got, off); err != nil || !bytes.Equal(got, data[off:][:1000]) {
+					t.Errorf("%s: at %d: %v", c.text, off, err)
+				}
+			}
+			return nil
+		}
+		from := &readCounter{Reader: bytes.NewReader(archive)}
+		_, problems, err := Walk(context.Background(), "x.whl", from, int64(len(archive)), Options{
+			NoDigest: true, Partial: true, Prepare: prepare,
+			Locate: func(head []byte, size int64) Locator {
+				if size != int64(len(data)) || !bytes.HasPrefix(data, head) || len(head) == 0 {
+					t.Errorf("%d first bytes of %d", len(head), size)
+				}
+				return marked{at, c.text}
+			},
+		}, func(*File) error { return nil })
+		share := from.n * 100 / int64(len(archive))
+		if err != nil || len(problems) > 0 || times != 1 || share > c.share {
+			t.Errorf("%s: prepared %d times, %d %% read, %v %v", c.text, times, share, problems, err)
+		}
+	}
+}
+
 // TestPartialDamage checks that what cannot be inflated has the same problem as without.
 func TestPartialDamage(t *testing.T) {
 	data := library(3, 1_500_000, 3_000_000)

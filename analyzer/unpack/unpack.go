@@ -57,6 +57,15 @@ type Scratch interface {
 	io.Closer
 }
 
+// Locator finds something of which the offset in a file is known in a part of the file of which the
+// offset is not: the part was inflated from a block of compressed data in the middle.
+type Locator interface {
+	Offset() int64
+	// Find returns the offset in the file of a part of some bytes. It is false unless that is certain.
+	// known reports whether bytes of the part are known; those that are not are zeros.
+	Find(part io.ReaderAt, size int64, known func(from, to int64) bool) (offset int64, ok bool)
+}
+
 // Options specify which files to read and where to store them. The zero value visits every
 // file, in memory, with the default limits.
 type Options struct {
@@ -115,6 +124,10 @@ type Options struct {
 	// inflate.Reader.End). Members that Digest selects are read completely, and those of which most is
 	// needed. The checksum of the others is not compared.
 	Partial bool
+
+	// Locate returns what Prepare will read in the middle of a member that is read partially, by its
+	// first bytes and size; nil = nothing is searched there.
+	Locate func(head []byte, size int64) Locator
 
 	// Prepare is called for each wanted file before it is visited, and sets File.Prepared. Content
 	// is valid only during the call. The result must depend only on the file: if Workers is set, it

@@ -315,15 +315,21 @@ func (w *walker) read(pkg *Package, e *entry, in *inflater, left *int64, as int)
 	return out
 }
 
-// sample sets File.Sample of a member that is read partially.
+// sample sets File.Sample of a member that is read partially, and its Locator.
 func (w *walker) sample(content *partial, f *File) {
-	if w.o.Skim == nil {
+	if w.o.Skim == nil && w.o.Locate == nil {
 		return
 	}
 	head := make([]byte, skimHead)
 	n, err := content.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return // and so does the next read
+	}
+	if w.o.Locate != nil {
+		content.locator = w.o.Locate(head[:n], content.size)
+	}
+	if w.o.Skim == nil {
+		return
 	}
 	holes, rest := w.holes(head[:n], content.size)
 	if len(holes) == 0 || rest == nil {

@@ -25,6 +25,12 @@ const (
 	unknown    = 0x100 // a decoded byte that is not known
 	// wideSize is the number of decoded bytes that are kept while some of them are unknown.
 	wideSize = 4*history + maxMatch
+	// partBlocks is how many blocks are decoded at least before it is taken for certain that the first
+	// one is a block of the stream.
+	partBlocks = 3
+	// doubtful is how many bytes are dropped before the place where the input was cut off: the decoder
+	// may have gone on with the zeros after it, of which a match needs at least 2 bits.
+	doubtful = 8 * padding * maxMatch
 )
 
 // End decodes the end of a stream from its last compressed bytes. It searches the first block in
@@ -41,6 +47,22 @@ const (
 func (r *Reader) End(packed []byte, limit int64, create func() (io.Writer, error)) (
 	size int64, missing []Span, err error,
 ) {
+	return r.search(packed, limit, false, create)
+}
+
+// Part is like End for compressed bytes in the middle of a stream, which are cut off somewhere. It
+// decodes nearly all of them. What was decoded is the first size bytes of what was written. Where
+// they are in the content is not known.
+func (r *Reader) Part(packed []byte, limit int64, create func() (io.Writer, error)) (
+	size int64, missing []Span, err error,
+) {
+	return r.search(packed, limit, true, create)
+}
+
+// search implements End and Part.
+func (r *Reader) search(
+	packed []byte, limit int64, cut bool, create func() (io.Writer, error),
+) (size int64, missing []Span, err error) {
 	var wide []uint16
 	wasted := int64(0)
 	for bit := 0; wasted <= maxWasted; bit++ {
@@ -60,7 +82,12 @@ func (r *Reader) End(packed []byte, limit int64, create func() (io.Writer, error
 			e = ending{
 				r: r, create: create, limit: limit, wide: wide, at: history, written: history, last: history,
 			}
+			r.blocks = 0
 			err = e.decode()
+			if cut && errors.Is(err, io.ErrUnexpectedEOF) && r.last && r.blocks >= partBlocks &&
+				e.size > doubtful {
+				return e.size - doubtful, e.missing, nil
+			}
 			wasted += e.size + int64(e.at-e.written)
 		}
 		switch {

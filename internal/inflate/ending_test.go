@@ -62,6 +62,64 @@ func TestEnd(t *testing.T) {
 	}
 }
 
+// A part of the middle of a stream is what was deflated there.
+func TestPart(t *testing.T) {
+	content := program(3_000_000)
+	for _, level := range []int{1, 6, 9} {
+		packed := deflated(t, level, content)
+		n := len(packed)
+		for _, cut := range [][2]int{{n / 3, n * 2 / 3}, {n/2 + 7, n - 9}, {n / 5, n / 2}} {
+			var out *bytes.Buffer
+			create := func() (io.Writer, error) {
+				out = &bytes.Buffer{}
+				return out, nil
+			}
+			size, missing, err := NewReader().Part(packed[cut[0]:cut[1]], 3_000_000, create)
+			if err != nil || size < int64((cut[1]-cut[0])/2) || size > int64(out.Len()) {
+				t.Fatalf("level %d, %v: %d bytes, %v", level, cut, size, err)
+			}
+			part := out.Bytes()[:size]
+			if !within(content, part, missing) {
+				t.Errorf("level %d, %v: %d bytes are nowhere in the content", level, cut, size)
+			}
+		}
+		_, _, err := NewReader().Part(packed[n/2:n/2+9000], 3_000_000, func() (io.Writer, error) {
+			return io.Discard, nil
+		})
+		if !errors.Is(err, ErrNoBlock) {
+			t.Errorf("level %d, a few bytes: %v", level, err)
+		}
+	}
+}
+
+// within reports whether a part is in the content, without the bytes that are not known.
+func within(content, part []byte, missing []Span) bool {
+	from := int64(0) // of the longest piece that is known
+	to := from
+	last := int64(0)
+	for _, m := range append(missing, Span{int64(len(part)), 0}) {
+		if m.Start = min(m.Start, int64(len(part))); m.Start-last > to-from {
+			from, to = last, m.Start
+		}
+		last = m.End
+	}
+	for at := 0; ; at++ {
+		i := bytes.Index(content[at:], part[from:to])
+		if i < 0 {
+			return false
+		}
+		if at += i; at >= int(from) && at-int(from)+len(part) <= len(content) {
+			want := bytes.Clone(content[at-int(from):][:len(part)])
+			for _, m := range missing {
+				clear(want[min(m.Start, int64(len(want))):min(m.End, int64(len(want)))])
+			}
+			if bytes.Equal(want, part) {
+				return true
+			}
+		}
+	}
+}
+
 // A stream without a block to begin with has no end, and one of another size neither.
 func TestNoEnd(t *testing.T) {
 	content := program(1_000_000)
@@ -131,6 +189,8 @@ func FuzzEnd(f *testing.F) {
 		packed := deflated(t, int(level%10), content)
 		from := int(cut) % (len(packed) + 1)
 		checkEnd(t, packed[from:], content)
-		_, _, _ = NewReader().End(content, 1<<20, func() (io.Writer, error) { return io.Discard, nil })
+		discard := func() (io.Writer, error) { return io.Discard, nil }
+		_, _, _ = NewReader().End(content, 1<<20, discard)
+		_, _, _ = NewReader().Part(content, 1<<20, discard)
 	})
 }

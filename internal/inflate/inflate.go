@@ -56,6 +56,7 @@ type Reader struct {
 
 	final  bool // the current block is the last one
 	inside int  // state in the current block
+	blocks int  // whose headers were read; see Part
 	stored int  // remaining bytes of a stored block
 
 	literals  [1<<literalBits + maxSymbols<<(maxCode-literalBits)]uint32
@@ -193,6 +194,7 @@ func (r *Reader) header() error {
 	if err := r.need(3); err != nil {
 		return err
 	}
+	r.blocks++
 	r.final = r.take(1) == 1
 	kind := r.take(2)
 	if r.ended() {
