@@ -84,7 +84,7 @@ func (l *Locator) Find(
 // pltgot is the tag of the entry with the address of the global offset table.
 var pltgot = binary.LittleEndian.AppendUint64(nil, uint64(elf.DT_PLTGOT))
 
-// place is a position in a part, and if it is that of an entry, the offset of its table in the file.
+// place is a position in a part, and for an entry the offset of its table in the file.
 type place struct{ at, table int64 }
 
 // maxPlaces limits the pairs that Find compares.
@@ -109,8 +109,8 @@ func occurrences(
 	return out
 }
 
-// table returns the offset in the file to which an entry leads; false if it is not after the dynamic
-// section.
+// table returns the offset in the file to which an entry leads; false if it is not after the
+// dynamic section.
 func (l *Locator) table(entry []byte) (offset int64, ok bool) {
 	if len(entry) < dynSize {
 		return 0, false

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// located returns an object with a dynamic section at 0x3000 and a global offset table at 0x3800, of
-// a segment whose addresses are 0x1000 above the offsets.
+// located returns an object with a dynamic section at 0x3000 and a global offset table at 0x3800,
+// of a segment whose addresses are 0x1000 above the offsets.
 func located(machine elf.Machine) []byte {
 	const dynamic, table, above = 0x3000, 0x3800, 0x1000
 	out := make([]byte, 0x5000)
@@ -33,8 +33,8 @@ func located(machine elf.Machine) []byte {
 		order.PutUint64(b[40:], p[2])
 	}
 	for i, e := range [][2]uint64{
-		{uint64(elf.DT_NEEDED), 7}, {uint64(elf.DT_STRTAB), 0x200}, {uint64(elf.DT_PLTGOT), table + above},
-		{uint64(elf.DT_STRSZ), 99}, {},
+		{uint64(elf.DT_NEEDED), 7}, {uint64(elf.DT_STRTAB), 0x200},
+		{uint64(elf.DT_PLTGOT), table + above}, {uint64(elf.DT_STRSZ), 99}, {},
 	} {
 		order.PutUint64(out[dynamic+dynSize*i:], e[0])
 		order.PutUint64(out[dynamic+dynSize*i+8:], e[1])
@@ -43,8 +43,8 @@ func located(machine elf.Machine) []byte {
 	return out
 }
 
-// TestLocator checks that the offset of a part is found if it has the dynamic section and the table,
-// and that nothing is found if that is not certain.
+// TestLocator checks that the offset of a part is found if it has the dynamic section and the
+// table, and that nothing is found if that is not certain.
 func TestLocator(t *testing.T) {
 	object := located(elf.EM_X86_64)
 	size := int64(len(object))

@@ -24,16 +24,17 @@ const (
 	leastAhead, mostAhead = 128 << 10, 4 << 20
 	// About how many compressed bytes the inflater has read and not used.
 	inflateBuffer = 64 << 10
-	// A part in the middle is searched if more compressed bytes than leastSaved would be read instead,
-	// at first in leastMiddle of them, and at last in mostMiddle or half of what would be read.
+	// A part in the middle is searched if more compressed bytes than leastSaved would be read
+	// instead, at first in leastMiddle of them, and at last in mostMiddle or half of what would be
+	// read.
 	leastSaved              = 16 << 20
 	leastMiddle, mostMiddle = 1 << 20, 16 << 20
 	// How far after what a Locator finds the next bytes are read in the middle too.
 	nearLocated = 1 << 20
 )
 
-// partial is a deflated member of which only what is read is inflated: from its beginning, and from
-// a block near its end, and what a Locator finds from one in the middle. What is between them is not.
+// partial is a deflated member of which only what is read is inflated: from its beginning, from a
+// block near its end, and what a Locator finds from one in the middle. What is between them is not.
 // If so much is needed that all of it may as
 // well be, or a byte near the end is copied from what is not known, missed is set, and every read
 // fails.
@@ -71,7 +72,8 @@ type region struct {
 
 // has reports whether the bytes from off to end are in the region and known.
 func (g *region) has(off, end int64) bool {
-	return g.Scratch != nil && off >= g.from && end <= g.to && known(g.unknown, off-g.from, end-g.from)
+	return g.Scratch != nil && off >= g.from && end <= g.to &&
+		known(g.unknown, off-g.from, end-g.from)
 }
 
 // known reports whether no bytes from off to end are unknown.
@@ -273,10 +275,10 @@ func (p *partial) scratch(to *Scratch) func() (io.Writer, error) {
 	}
 }
 
-// search inflates a part in the middle, if bytes at an offset are there that the Locator finds, and
-// if that is less than the inflated bytes on the nearer side. rest is how many compressed bytes
-// between the beginning and the end were not read, and between what they contain. It reports whether
-// it did. The part grows until it has the bytes.
+// search inflates a part in the middle if bytes at an offset are near what the Locator finds, and
+// if that is less than what would be inflated on the nearer side. rest is how many compressed bytes
+// between the beginning and the end were not read; between is how many bytes they contain. It
+// reports whether it did. Each time the part is larger, until it has the bytes.
 func (p *partial) search(off, rest, between, nearer int64) bool {
 	if p.locator == nil {
 		return false
