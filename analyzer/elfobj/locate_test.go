@@ -83,3 +83,25 @@ func TestLocator(t *testing.T) {
 		}
 	}
 }
+
+// FuzzLocator checks that what is found in a part of an object is in the object.
+func FuzzLocator(f *testing.F) {
+	f.Add(located(elf.EM_X86_64), uint16(0x1000), uint16(0))
+	f.Add(located(elf.EM_X86_64), uint16(0x2fff), uint16(0x3000))
+	f.Fuzz(func(t *testing.T, object []byte, from, unknown uint16) {
+		size := int64(len(object))
+		l := NewLocator(object[:min(len(object), 2000)], size)
+		if l == nil {
+			return
+		}
+		part := object[min(int(from), len(object)):]
+		at, ok := l.Find(bytes.NewReader(part), int64(len(part)), func(from, to int64) bool {
+			return int64(unknown) < from || int64(unknown) >= to
+		})
+		start := l.Offset() - at
+		if ok && (at < 0 || at+int64(len(part)) > size || start < 0 ||
+			!bytes.Contains(part[start:], pltgot)) {
+			t.Errorf("at %d of %d bytes, the dynamic section at %d", at, size, start)
+		}
+	})
+}
