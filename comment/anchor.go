@@ -13,6 +13,7 @@ import (
 	"github.com/compat-app/compat/analyzer/platform"
 	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/lazyregexp"
+	"github.com/compat-app/compat/internal/mdsafe"
 )
 
 // maxScanned limits the bytes of source files that all searches of one review read, plus 32 per
@@ -44,17 +45,22 @@ func (p place) source(in Input) *causetext.Source {
 	}
 	out := &causetext.Source{At: at(p.path, p.line)}
 	if all := lines(in.Files[p.path]); p.line <= len(all) {
-		if text := strings.TrimSpace(all[p.line-1]); len(text) <= maxLineShown {
-			out.Text = text
-		}
+		out.Text = shown(all[p.line-1])
 	}
 	if in.Diff != nil {
-		out.About = "does not change"
-		if in.Diff.Changes(p.path, p.line) {
-			out.About = "changes"
-		}
+		var old string
+		out.About, old = in.Diff.Change(p.path, p.line)
+		out.Old, out.Base = shown(old), in.BaseName
 	}
 	return out
+}
+
+// shown returns a line as it is quoted; "" if it is too long.
+func shown(line string) string {
+	if line = strings.TrimSpace(line); len(line) > maxLineShown || mdsafe.Lines(line) != line {
+		return ""
+	}
+	return line
 }
 
 // at returns a line of a file as it is shown to who does not see it: FILE:LINE.
@@ -80,17 +86,25 @@ func (s *sources) anchor(f *analyzer.Finding) (file string, line int, ok bool) {
 	return "", 0, false
 }
 
-// Lines returns a function that finds the source line for a cause of a report. files maps the
-// paths of Candidates to their content. The function returns "" and 0 if no line causes it.
-func Lines(r *analyzer.Report, files map[string]string) func(cause int) (file string, line int) {
+// Lines returns a function that finds the source line for a cause of a report, and the changes
+// of that line which make fixes. files maps the paths of Candidates to their content. The function
+// returns "", 0 and nil if no line causes it.
+func Lines(
+	r *analyzer.Report, files map[string]string,
+) func(cause int) (file string, line int, edits []causetext.Edit) {
 	v, s := newView(r, nil), newSources(files)
-	return func(cause int) (string, int) {
+	changes := editsOf(v, edits(Input{Report: r, Files: files}, v, s))
+	return func(cause int) (string, int, []causetext.Edit) {
 		f := v.finding(cause)
-		if file, line, ok := declared(f, nil); ok {
-			return file, line
+		file, line, ok := declared(f, nil)
+		if !ok {
+			file, line, ok = s.anchor(f)
 		}
-		file, line, _ := s.anchor(f)
-		return file, line
+		edits := changes[cause]
+		if !ok || len(edits) > 0 && edits[0].At != at(file, line) {
+			edits = nil
+		}
+		return file, line, edits
 	}
 }
 

@@ -58,9 +58,9 @@ func annotation(v view, i int, file string, line int) Annotation {
 	if len(c.Fails) > 0 {
 		lines = append(lines, "Fails on "+strings.Join(c.Fails, ", ")+".")
 	}
-	change := v.edits[i]
-	if change != nil && change.At != at(file, line) {
-		change = nil // it is elsewhere
+	changes := v.edits[i]
+	if len(changes) > 0 && changes[0].At != at(file, line) {
+		changes = nil // they are elsewhere
 	}
 	var raw []string // the commands for which the lines have no room, and the evidence
 	for j, x := range c.Fixes {
@@ -73,7 +73,7 @@ func annotation(v view, i int, file string, line int) Annotation {
 		} else if x.Command != "" && !x.ShowsCommand() {
 			raw = append(raw, string(x.Command))
 		}
-		lines = append(lines, causetext.Line(v.report, i, j, change, command, func(s string) string {
+		lines = append(lines, causetext.Line(v.report, i, j, changes, command, func(s string) string {
 			return plain(mdsafe.Cut(s, maxShown))
 		}))
 	}

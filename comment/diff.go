@@ -18,10 +18,11 @@ type DiffFile struct {
 type Diff map[string][]Hunk
 
 // Hunk is a range of lines of the head's file, counted from 1, with the unchanged ones around what
-// was changed. Added are those of it that the base does not have, in ascending order.
+// was changed.
 type Hunk struct {
 	First, Last int
-	Added       []int
+	Added       map[int]string // lines that the base does not have, with what they replace; "" = nothing
+	Removed     map[int]string // lines of the base that are gone, by the line that was before them
 }
 
 // Has reports whether a line on the right side is part of the diff.
@@ -31,9 +32,21 @@ func (d Diff) Has(path string, line int) bool {
 	})
 }
 
-// Changes reports whether a line on the right side is not in the base.
-func (d Diff) Changes(path string, line int) bool {
-	return slices.ContainsFunc(d[path], func(h Hunk) bool { return slices.Contains(h.Added, line) })
+// Change says what a pull request does to a line on the right side, as a clause about the line. old
+// is the line of the base in its place, or which was removed after it; "" = none.
+func (d Diff) Change(path string, line int) (clause, old string) {
+	for _, h := range d[path] {
+		was, added := h.Added[line]
+		switch gone := h.Removed[line]; {
+		case was != "":
+			return "which this pull request changes", was
+		case added:
+			return "which this pull request adds", ""
+		case gone != "":
+			return "after which this pull request removes a line", gone
+		}
+	}
+	return "which this pull request does not change", ""
 }
 
 // maxDiffLines limits the memory of a Diff, because a pull request can have 3,000 files.
@@ -61,10 +74,17 @@ func ParseDiff(files []DiffFile) Diff {
 func rightHunks(patch string, most int) []Hunk {
 	var hunks []Hunk
 	at, left, open := 0, 0, false // the next line on the right; open = the last hunk has a line
+	var removed []string          // lines of the base that nothing has replaced yet
 	for l := range strings.SplitSeq(patch, "\n") {
+		if left == 0 && open && strings.HasPrefix(l, "-") { // the file ended here
+			if h := &hunks[len(hunks)-1]; h.Removed[at-1] == "" {
+				h.Removed[at-1] = l[1:]
+			}
+			continue
+		}
 		if left == 0 || strings.HasPrefix(l, "@@ ") {
 			at, left, _ = hunkHeader(l)
-			open = false
+			open, removed = false, nil
 			continue
 		}
 		switch {
@@ -72,17 +92,25 @@ func rightHunks(patch string, most int) []Hunk {
 			return hunks
 		case strings.HasPrefix(l, "+"), strings.HasPrefix(l, " "), l == "":
 			if !open {
-				hunks, open = append(hunks, Hunk{First: at}), true
+				hunks, open = append(hunks, Hunk{First: at, Added: map[int]string{},
+					Removed: map[int]string{}}), true
 			}
 			h := &hunks[len(hunks)-1]
 			h.Last = at
-			if strings.HasPrefix(l, "+") {
-				h.Added = append(h.Added, at)
+			switch added := strings.HasPrefix(l, "+"); {
+			case added && len(removed) > 0:
+				h.Added[at], removed = removed[0], removed[1:]
+			case added:
+				h.Added[at] = ""
+			case len(removed) > 0:
+				h.Removed[at-1], removed = removed[0], nil
 			}
 			at++
 			left--
 			most--
-		case strings.HasPrefix(l, "-"), strings.HasPrefix(l, `\`):
+		case strings.HasPrefix(l, "-"):
+			removed = append(removed, l[1:])
+		case strings.HasPrefix(l, `\`):
 		default:
 			return hunks
 		}

@@ -31,9 +31,18 @@ func TestParseDiff(t *testing.T) {
 		if got := d.Has(path, n); got != want {
 			t.Errorf("%s: %v, want %v", at, got, want)
 		}
-		added := want && at != "a.txt:1" && at != "a.txt:4"
-		if got := d.Changes(path, n); got != added {
-			t.Errorf("%s is changed: %v, want %v", at, got, added)
+	}
+	d = ParseDiff([]DiffFile{{"a.txt", "@@ -1,6 +1,5 @@\n one\n-two\n+2\n+2b\n three\n-four\n" +
+		"-five\n six\n@@ -10,2 +9 @@\n ten\n-last"}})
+	for line, want := range map[int]string{
+		1: "which … does not change", 2: "which … changes two", 3: "which … adds",
+		4: "after which … removes a line four", 5: "which … does not change",
+		9: "after which … removes a line last",
+	} {
+		clause, old := d.Change("a.txt", line)
+		got := strings.TrimSpace(strings.Replace(clause, "this pull request", "…", 1) + " " + old)
+		if got != want {
+			t.Errorf("line %d: %q, want %q", line, got, want)
 		}
 	}
 }

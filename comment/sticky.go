@@ -76,7 +76,7 @@ func sticky(in Input, v view) string {
 		in.DetailsURL = ""
 	}
 	foot := link(in, "\n", "The full report") + fmt.Sprintf(
-		"\nCommands: %s, %s, %s.\n",
+		"\ncompat checks again after each push. Commands: %s, %s, %s.\n",
 		mdsafe.Code("/compat recheck", 0),
 		mdsafe.Code("/compat explain SYMBOL", 0),
 		mdsafe.Code("/compat help", 0),

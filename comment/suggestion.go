@@ -52,33 +52,36 @@ func edits(in Input, v view, s *sources) (out []edit) {
 	return out
 }
 
-// editsOf returns the change of a line that makes a fix of each new cause, by the index of the
-// cause, as far as there is one.
-func editsOf(v view, all []edit) map[int]*causetext.Edit {
-	out := map[int]*causetext.Edit{}
+// editsOf returns the changes of a line that make fixes of each new cause, by the index of the
+// cause, as far as there are any.
+func editsOf(v view, all []edit) map[int][]causetext.Edit {
+	out := map[int][]causetext.Edit{}
 	for _, e := range all {
 		for _, i := range e.causes {
-			n := slices.IndexFunc(v.cause(i).Fixes, func(x analyzer.CauseFix) bool {
-				return x.Same(e.fix.Fix)
-			})
-			if n >= 0 && out[i] == nil {
-				out[i] = &causetext.Edit{Fix: n, At: at(e.path, e.line), Old: e.old, New: e.new,
-					Dropped: e.dropped()}
+			if out[i] != nil {
+				continue
+			}
+			for n, x := range v.cause(i).Fixes {
+				if line, ok := Edit(e.path, e.old, x.Fix); ok {
+					out[i] = append(out[i], causetext.Edit{Fix: n, At: at(e.path, e.line), Old: e.old,
+						New: line, Dropped: dropped(e.place, e.old, line, x.Requirement)})
+				}
 			}
 		}
 	}
 	return out
 }
 
-// dropped returns the upper limits of versions that the changed line no longer has.
-func (e edit) dropped() (limits []string) {
-	want, ok := parseRequirement(e.fix.Requirement)
+// dropped returns the upper limits of versions that a line no longer has after the change for a
+// requirement.
+func dropped(at place, old, line, requirement string) (limits []string) {
+	want, ok := parseRequirement(requirement)
 	if !ok {
 		return nil
 	}
-	kind := kindOf(e.path)
-	before, _ := findRequirement(code(e.old), want.name, kind)
-	after, _ := findRequirement(code(e.new), want.name, kind)
+	kind := kindOf(at.path)
+	before, _ := findRequirement(code(old), want.name, kind)
+	after, _ := findRequirement(code(line), want.name, kind)
 	clauses := func(spec string) []string {
 		return strings.FieldsFunc(spec, func(r rune) bool { return r == ',' || r == ' ' })
 	}
@@ -156,7 +159,9 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 	case fix.KindPin, fix.KindDependency:
 		text, ok = raise(text, x.Requirement, kindOf(path))
 	case fix.KindImage, fix.KindPlatformTag:
-		text, ok = retag(text, x)
+		if text, ok = retag(text, x); !ok && x.Kind == fix.KindImage {
+			text, ok = inImage(path, code(line), string(x.Command))
+		}
 	case fix.KindLinkFlag:
 		if text, ok = bump(text, string(x.Command)); !ok {
 			text, ok = addFlags(code(line), string(x.Command))
@@ -237,6 +242,20 @@ var (
 	)
 	tagged = lazyregexp.New(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
 )
+
+// wheelBuild matches a step of a workflow that builds a wheel on the machine itself.
+var wheelBuild = lazyregexp.New(`^(\s*(?:-\s+)?run:\s*)(?:python3?|pipx run|pip|uv)\s` +
+	`(?:setup\.py\s+bdist_wheel|-m\s+build|-m\s+pip\s+wheel|build|wheel)\b[^;&|>]*$`)
+
+// inImage replaces a step of a workflow that builds a wheel by one that builds it in an image, with
+// cibuildwheel, for which the command is a variable.
+func inImage(path, text, variable string) (string, bool) {
+	m := wheelBuild.FindStringSubmatch(text)
+	if m == nil || kindOf(path) != workflowYML || !strings.HasPrefix(variable, "CIBW_") {
+		return "", false
+	}
+	return m[1] + variable + " pipx run cibuildwheel --output-dir dist", true
+}
 
 // retag replaces the platform in the line by that of the fix, and keeps an architecture after it.
 func retag(text string, x fix.Fix) (string, bool) {

@@ -18,9 +18,9 @@ type view struct {
 	fresh, existing []int // indexes into report.Causes
 	accepted        []analyzer.Accepted
 	unread          []analyzer.Unread
-	steps           *causetext.Steps        // of the new causes
-	at              map[int]place           // the line that causes each of the new ones; see linesOf
-	edits           map[int]*causetext.Edit // the change of a line for each of the new ones, if any
+	steps           *causetext.Steps         // of the new causes
+	at              map[int]place            // the line that causes each of the new ones; see linesOf
+	edits           map[int][]causetext.Edit // changes of that line, each of which makes a fix
 }
 
 // newView returns the view of a report. partial are artifacts that could not be downloaded.
@@ -97,11 +97,11 @@ func (v view) in(i int) string {
 // item returns a cause as an item of a list, with its fixes.
 func (v view) item(in Input, i int) string {
 	source := v.at[i].source(in)
-	if edit := v.edits[i]; edit != nil && source != nil && edit.At == source.At {
+	if x := v.edits[i]; len(x) > 0 && source != nil && x[0].At == source.At {
 		source.Text = "" // the change has it
 	}
 	return causetext.Item(v.report, i, causetext.ItemOptions{In: v.in(i), Source: source,
-		Edit: v.edits[i], Steps: v.steps})
+		Edits: v.edits[i], Steps: v.steps})
 }
 
 // line returns a cause in one line of Markdown: what, who has to act, and the first fix.

@@ -203,11 +203,11 @@ func (t *Text) costOfTag(x fix.Fix) string {
 	case works == nil && fails == nil:
 		return ""
 	case works == nil:
-		return "that excludes " + result.And(fails) + ", where it fails anyway"
+		return "that excludes " + result.And(fails) + ", where it fails now"
 	case fails == nil:
 		return "that excludes " + result.And(works) + ", where it works"
 	}
-	return "that excludes " + result.And(fails) + ", where it fails anyway, and " + result.And(works) +
+	return "that excludes " + result.And(fails) + ", where it fails now, and " + result.And(works) +
 		", where it works"
 }
 

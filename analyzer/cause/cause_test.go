@@ -394,7 +394,7 @@ func TestFixesAreMerged(t *testing.T) {
 	if x.Requirement != "torch>=2.5,<2.6" || x.Clears != 2 ||
 		x.Title.String() != "Require torch>=2.5,<2.6 in the metadata of widget "+
 			"(dependencies in pyproject.toml or setup.py)" ||
-		!slices.Equal(x.Cost, []string{"pip no longer installs this wheel with other versions of torch",
+		!slices.Equal(x.Cost, []string{"pip cannot install it with packages that need other versions of torch",
 			"if 1.0 is published, the fixed wheel needs a new version or build number"}) {
 		t.Errorf("%+v", x)
 	}
@@ -680,7 +680,7 @@ func TestTagsOfSeveralWheels(t *testing.T) {
 			"Tag the wheels " + new31,
 			"wheel tags --remove --platform-tag manylinux_2_31_x86_64 " +
 				"widget-1.0-py3-none-manylinux2014_x86_64.whl widget-1.0-py2-none-manylinux2014_x86_64.whl",
-			[]string{"not before " + new31, excludes + ", where it fails anyway"},
+			[]string{"not before " + new31, excludes + ", where it fails now"},
 		},
 		"a newer tag than the symbols need": {
 			[]result.Finding{finding(x86, new34)},
@@ -688,7 +688,7 @@ func TestTagsOfSeveralWheels(t *testing.T) {
 			"wheel tags --remove --platform-tag manylinux_2_34_x86_64 " +
 				"widget-1.0-py3-none-manylinux2014_x86_64.whl",
 			[]string{"not before " + new34, excludes +
-				", where it fails anyway, and Ubuntu 20.04 and Debian 11, where it works"},
+				", where it fails now, and Ubuntu 20.04 and Debian 11, where it works"},
 		},
 		"two systems": {
 			[]result.Finding{finding(x86, new31), finding(x86, new34), finding(arm, "manylinux_2_31_aarch64")},

@@ -10,14 +10,11 @@ import (
 	"github.com/compat-app/compat/internal/shellword"
 )
 
-// dependencies says where the builder of a wheel writes a requirement.
-const dependencies = " (dependencies in pyproject.toml or setup.py)"
-
 // Costs that depend on who makes the change.
 const (
 	everyUser = "every user has to do it"
 	// The name of a package follows.
-	noOthers = "pip no longer installs this wheel with other versions of "
+	noOthers = "pip cannot install it with packages that need other versions of "
 )
 
 // complete returns a fix with the place where the builder of a wheel writes a requirement, and with
@@ -39,7 +36,7 @@ func (t *Text) complete(x result.CauseFix) []result.CauseFix {
 		}
 	}
 	if byBuilder && x.Kind == fix.KindDependency {
-		x.Title = x.Title.Append(dependencies)
+		x.Title = x.Title.Append(fix.InSources)
 	}
 	if cost := t.cost(x.Fix, byBuilder, q.Name); cost != "" {
 		x.Cost = append(x.Cost, cost)
@@ -78,7 +75,7 @@ func (t *Text) limit(x result.CauseFix, name string) []result.CauseFix {
 // requiring is the title of a fix by which the builder of a wheel writes a requirement.
 func (t *Text) requiring(verb, requirement string) fix.Title {
 	return fix.Titled("%s %s in the metadata of %s%s", verb, fix.Requirement(requirement), t.What(),
-		dependencies)
+		fix.InSources)
 }
 
 // cost returns what a fix costs besides what its trial found, or "". name is the package of its
@@ -113,6 +110,8 @@ func (t *Text) cost(x fix.Fix, byBuilder bool, name string) string {
 		return fix.EachBuild
 	case x.Kind == fix.KindRebuild && x.Command != "":
 		return ""
+	case x.Kind == fix.KindRebuild && byBuilder && t.kind == WrongPackage:
+		return x.Kind.Cost() + "; choose it to keep the requirement"
 	}
 	return x.Kind.Cost()
 }

@@ -387,11 +387,14 @@ func installedAt(member string) (folder, file string) {
 // moduleFile matches the name of an extension module.
 var moduleFile = lazyregexp.New(`^([A-Za-z_]\w*)((?:\.cpython-|\.abi3|\.pypy)[\w.-]*)?\.so$`)
 
-// moduleOf returns the module that the object of a finding is when it is imported; "" if it is
-// none.
+// moduleOf returns the module whose import loads the object of a finding; "" if none does.
 func moduleOf(f *result.Finding) string {
-	folder, file := installedAt(f.Object)
-	if f.NoModule || !strings.HasSuffix(folder, "lib") {
+	object := f.Object // where its module is not known, its name says it
+	if f.Module != nil {
+		object = *f.Module
+	}
+	folder, file := installedAt(object)
+	if !strings.HasSuffix(folder, "lib") {
 		return ""
 	}
 	dir, file := path.Split(file)

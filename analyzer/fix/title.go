@@ -3,6 +3,7 @@ package fix
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Title is what a fix does: an imperative, one line. It knows which of its words are the object,
@@ -121,6 +122,18 @@ func (t Title) Append(format string, args ...any) Title {
 		args:   slices.Concat(t.args, args),
 	}
 }
+
+// Without returns the title without an end that was appended.
+func (t Title) Without(end string) Title {
+	return Title{
+		text:   strings.TrimSuffix(t.text, end),
+		format: strings.TrimSuffix(t.format, end),
+		args:   t.args,
+	}
+}
+
+// InSources is the end of titles that say where the builder of a wheel writes a requirement.
+const InSources = " (dependencies in pyproject.toml or setup.py)"
 
 // MarshalText returns the title as text.
 func (t Title) MarshalText() ([]byte, error) { return []byte(t.text), nil }

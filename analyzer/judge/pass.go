@@ -237,7 +237,9 @@ func (p *Pass) Report(f result.Finding, fixes ...fix.Candidate) {
 	f.Rule = p.rule.ID
 	at := slices.IndexFunc(p.Views, func(v *View) bool { return v.Path == f.Object })
 	f.Program = at >= 0 && p.Views[at].Program()
-	f.NoModule = at >= 0 && !p.Views[at].Extension()
+	if at >= 0 {
+		f.Module = p.Views[at].module()
+	}
 	if f.Severity == "" {
 		f.Severity = p.rule.Severity
 	}
@@ -285,6 +287,18 @@ const (
 	importsWithout         // the sources handle that the import of a module fails
 	loadsWithout           // the sources handle that it cannot be loaded as a library
 )
+
+// module returns the path of the module that loads the object; see result.Finding.Module.
+func (v *View) module() *string {
+	path := ""
+	for _, by := range append([]*View{v}, v.Users...) {
+		if by.Extension() {
+			path = by.Path
+			break
+		}
+	}
+	return &path
+}
 
 // importsHolder reports whether importing the artifact fails because of a missing library however
 // its load is handled: a package that is known to have it is not installed, and is imported in any

@@ -106,9 +106,9 @@ type Finding struct {
 	NoVersion bool `json:"-"`
 	// Program is set if Object is a program, which Python does not load.
 	Program bool `json:"-"`
-	// NoModule is set if Object is a library that Python cannot import, because it has no function
-	// that makes a module, whatever its name is. It is opened with ctypes or cffi.
-	NoModule bool `json:"-"`
+	// Module is the module that loads Object when Python imports it: Object, or one that needs it; ""
+	// if Object is opened in another way, as with ctypes. It is nil if that is not known.
+	Module *string `json:"-"`
 	// RevealedBy is the requirement of the fix with which it occurs, because the fix provides a
 	// missing library; "" for findings that occur without a fix.
 	RevealedBy string `json:"-"`

@@ -420,11 +420,11 @@ func olderImage(p *analyzer.Pass, with string) []fix.Candidate {
 		title = fix.Titled("Build in the %s image, which has no %s", image,
 			cause.Listed(names, 1, 30, "function"))
 	}
-	return []fix.Candidate{{Fix: fix.Fix{
-		Kind:    fix.KindImage,
-		Title:   title,
-		Command: buildImage("MANYLINUX", p.Platform.Arch, image),
-	}}}
+	x := fix.Fix{Kind: fix.KindImage, Title: title}
+	if with == "" { // else it may be built there already, and the library is newer
+		x.Command = buildImage("MANYLINUX", p.Platform.Arch, image)
+	}
+	return []fix.Candidate{{Fix: x}}
 }
 
 // without returns the functions of the C library that the source code calls and that the platform

@@ -40,6 +40,7 @@ interrupted. The demo makes no connection to other machines and leaves no files.
 // demoPull is one pull request of the demo.
 type demoPull struct {
 	title, file, text, artifact string
+	base                        string // of the file; "" = the usual one, or none
 	before, content             []byte // of the artifact on the base branch and in the pull request
 	config                      string // .github/compat.yml of the base branch; "" = none
 }
@@ -69,6 +70,7 @@ func demoPulls() []demoPull {
 		{
 			title:    "B: a symbol that the pinned nvJitLink lacks",
 			file:     "pyproject.toml",
+			base:     project("    \"nvidia-nvjitlink-cu12>=12.9\",\n"),
 			text:     project("    \"nvidia-nvjitlink-cu12>=12.8,<12.9\",\n"),
 			artifact: "wheels",
 			before:   wheel,
@@ -84,8 +86,10 @@ func demoPulls() []demoPull {
 			config:   "python:\n  with:\n    - torch==2.4.0+rocm6.1\n",
 		},
 		{
-			title:    "D: a library that does not list libdl",
-			file:     "CMakeLists.txt",
+			title: "D: a library that does not list libdl",
+			file:  "CMakeLists.txt",
+			base: "project(widget)\nadd_library(cufile SHARED cufile.c)\n" +
+				"target_link_libraries(cufile PRIVATE -Wl,--no-as-needed -ldl)\n",
 			text:     "project(widget)\nadd_library(cufile SHARED cufile.c)\n",
 			artifact: "native-libs",
 			before:   cases.Zip(map[string][]byte{"lib/" + library: correct}),
@@ -195,6 +199,9 @@ func open(gh *githubtest.Server, owner *githubtest.Installation, i int,
 		"README.md":                    "# widget\n",
 		"pyproject.toml":               fmt.Sprintf(demoProject, ""),
 		".github/workflows/wheels.yml": demoWorkflow,
+	}
+	if a.base != "" {
+		files[a.file] = a.base
 	}
 	if a.config != "" {
 		files[".github/compat.yml"] = a.config

@@ -188,7 +188,7 @@ func (o *outputs) as(
 	case "sarif":
 		return report.SARIF(w, r, ruleDescriptions(), lines())
 	case "markdown":
-		return report.Markdown(w, r)
+		return report.Markdown(w, r, lines())
 	case "html":
 		v := report.NewView(r)
 		v.Header.Subject = text.Of

@@ -63,6 +63,7 @@ type SectionOptions struct {
 	Rules   func(id string) string // address of the page of a rule; nil = none is linked
 	Base    string                 // Markdown, what the report was compared with; "" = nothing
 	Steps   *Steps                 // of the causes that are shown
+	Edits   func(cause int) []Edit // see ItemOptions; nil = none are known
 	// Why is set for why a cause fails and its evidence only: Item has what to do.
 	Why bool
 	// Untitled is set if the title is not to be repeated, because there is one cause.
@@ -101,7 +102,11 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 		fmt.Fprintf(&b, "\n%s: %s\n", label, mdsafe.Code(message, maxShown))
 	}
 	if !o.Why {
-		b.WriteString(markdownFixes(r, i, o.Steps, nil))
+		var edits []Edit
+		if o.Edits != nil {
+			edits = o.Edits(i)
+		}
+		b.WriteString(markdownFixes(r, i, o.Steps, edits))
 	}
 	if table := evidenceTable(c); table != "" {
 		b.WriteString("\n" + table)
@@ -128,7 +133,7 @@ func Section(r *analyzer.Report, i int, o SectionOptions) string {
 type ItemOptions struct {
 	In     string  // Markdown, where it is found: "in all 3 wheels"; "" = not said
 	Source *Source // as in Action
-	Edit   *Edit   // a change of the repository that is one of the fixes; nil = none is known
+	Edits  []Edit  // changes of the repository, each of which makes one of the fixes
 	Steps  *Steps  // of the causes that are shown
 }
 
@@ -158,7 +163,7 @@ func Item(r *analyzer.Report, i int, o ItemOptions) string {
 		fails += "\n\n" + label + ": " + mdsafe.Code(message, maxShown)
 	}
 	item := fmt.Sprintf("**%s**%s %s. %s%s\n%s", c.Severity, o.Steps.name(c), title,
-		mdsafe.Prose(Task(r, c, o.Source), known...), fails, markdownFixes(r, i, o.Steps, o.Edit))
+		mdsafe.Prose(Task(r, c, o.Source), known...), fails, markdownFixes(r, i, o.Steps, o.Edits))
 	return number + indent(item, len(number)) + "\n"
 }
 
@@ -173,9 +178,9 @@ func indent(block string, columns int) string {
 	return strings.Join(lines, "\n")
 }
 
-// markdownFixes returns the fixes of a cause, given by its index, each after a blank line. edit is
-// that of ItemOptions.
-func markdownFixes(r *analyzer.Report, i int, steps *Steps, edit *Edit) string {
+// markdownFixes returns the fixes of a cause, given by its index, each after a blank line. edits
+// are those of ItemOptions.
+func markdownFixes(r *analyzer.Report, i int, steps *Steps, edits []Edit) string {
 	c := &r.Causes[i]
 	var b strings.Builder
 	for j, x := range c.Fixes {
@@ -193,7 +198,8 @@ func markdownFixes(r *analyzer.Report, i int, steps *Steps, edit *Edit) string {
 			continue
 		}
 		made := ""
-		if edit != nil && edit.Fix == j {
+		if edit := EditOf(edits, j); edit != nil {
+			x.Title, step.State = x.Title.Without(fix.InSources), tested(r, c, x)
 			made = edit.markdown()
 			step.Remark = strings.Replace(step.Remark, step.Build, "", 1) // the edit does that
 			if !NamesWheel(strings.Join(step.Commands, "\n")) {
@@ -221,7 +227,9 @@ func Task(r *analyzer.Report, c *analyzer.Cause, source *Source) string {
 type Source struct {
 	At    string // FILE:LINE
 	Text  string // what the line says; "" = it is not quoted
-	About string // "changes", if the pull request does that to the line; "" = not known
+	About string // what the pull request does to it: "which …"; "" = not known
+	Old   string // the line of the base that is not there any more; "" = none, or it is not quoted
+	Base  string // the name of the base; "" = not known
 }
 
 // Names are the parts of the source that are shown as code; nil for nil.
@@ -229,10 +237,11 @@ func (s *Source) Names() []string {
 	if s == nil {
 		return nil
 	}
-	return NonEmpty(s.At, s.Text)
+	return NonEmpty(s.At, s.Text, s.Old, s.Base)
 }
 
-// place is where something has to be done: "At FILE:LINE (TEXT), which this pull request changes".
+// place is where something has to be done: "At FILE:LINE (TEXT), which this pull request changes
+// (main has OLD)".
 func (s *Source) place() string {
 	switch {
 	case s == nil:
@@ -240,7 +249,11 @@ func (s *Source) place() string {
 	case s.About == "":
 		return "In this pull request, at " + s.At + inParentheses(s.Text)
 	}
-	return "At " + s.At + inParentheses(s.Text) + ", which this pull request " + s.About
+	out := "At " + s.At + inParentheses(s.Text) + ", " + s.About
+	if s.Old != "" {
+		out += " (" + cmp.Or(s.Base, "the base") + " has " + s.Old + ")"
+	}
+	return out
 }
 
 // Action says who has to do what about a cause, and who is affected. The author of a pull request
@@ -274,7 +287,7 @@ func Why(c *analyzer.Cause) string {
 func Seen(r *analyzer.Report, i int) (label, message string) {
 	c := &r.Causes[i]
 	if c.Message != "" {
-		return "Programs that load it print", c.Message
+		return "Programs that use it print, at start or at the first call", c.Message
 	}
 	if c.Reproduce == nil || c.Reproduce.Message == "" {
 		return "", ""
@@ -458,30 +471,47 @@ func Label(c *analyzer.Cause, i int) string {
 
 const forUsers = "For users"
 
-// markdown returns the change as a diff, after a line that says where it is made, and that not the
-// change was tried, but what it leads to.
+// EditOf returns the edit that makes a fix, by its index; nil if there is none.
+func EditOf(edits []Edit, fix int) *Edit {
+	for i := range edits {
+		if edits[i].Fix == fix {
+			return &edits[i]
+		}
+	}
+	return nil
+}
+
+// tested is FixState for a fix that is shown as an edit, which was not tried itself.
+func tested(r *analyzer.Report, c *analyzer.Cause, x analyzer.CauseFix) string {
+	of := "file"
+	if c.OfBuilder() {
+		of = "wheel"
+	}
+	return fixState(c, x, tried+" on a copy of the "+of+", not in a build")
+}
+
+// markdown returns the change as a diff, after a line that says where it is made.
 func (e *Edit) markdown() string {
-	do, diff, changed := "change ", "-"+e.Old, e.New
+	do, diff, changed := "Change ", "-"+e.Old, e.New
 	if added, ok := e.added(); ok {
-		do, diff, changed = "add after ", " "+e.Old, added
+		do, diff, changed = "Add after ", " "+e.Old, added
 	}
 	for line := range strings.SplitSeq(changed, "\n") {
 		diff += "\n+" + line
 	}
-	return "\nFor the next build, which compat does not run, " + do + mdsafe.Code(e.At, maxShown) +
-		e.remark() + ":\n\n" + mdsafe.Fence("diff", diff)
+	return "\n" + do + mdsafe.Code(e.At, maxShown) + e.remark() + ":\n\n" + mdsafe.Fence("diff", diff)
 }
 
 // added returns the lines that are added after the line, which is not changed then.
 func (e *Edit) added() (lines string, ok bool) { return strings.CutPrefix(e.New, e.Old+"\n") }
 
-// remark says in parentheses which limits go, and why.
+// remark says which limits go, and why.
 func (e *Edit) remark() string {
 	if len(e.Dropped) == 0 {
 		return ""
 	}
-	return " (without " + mdsafe.Codes(e.Dropped, 0, maxShown) + ", which " +
-		analyzer.Plural(len(e.Dropped), "excludes", "exclude") + " what works)"
+	return ", and drop " + mdsafe.Codes(e.Dropped, 0, maxShown) + ", which " +
+		analyzer.Plural(len(e.Dropped), "excludes", "exclude") + " the versions that work"
 }
 
 // plain returns the change as plain text at the line, to follow the title of the fix.

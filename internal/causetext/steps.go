@@ -259,15 +259,19 @@ func clause(remark string) string {
 
 // Line is fix i of a cause, given by its index, as plain text at the line of the repository that
 // causes it: what to change in a build that can still be corrected comes before a command for what
-// was built. edit changes that line; nil = none is known. command is shown after the title; "" =
-// none. clean makes the text safe to show.
-func Line(r *analyzer.Report, cause, i int, edit *Edit, command string,
+// was built. edits change that line. command is shown after the title; "" = none. clean makes the text
+// safe to show.
+func Line(r *analyzer.Report, cause, i int, edits []Edit, command string,
 	clean func(string) string) string {
 	c := &r.Causes[cause]
 	x := c.Fixes[i]
 	step := StepsOf(r, []int{cause}, true).Of(cause, i)
-	line := step.Label + " (" + FixState(c, x) + "): " + clean(x.Title.String())
-	if edit != nil && edit.Fix == i {
+	edit, state := EditOf(edits, i), FixState(c, x)
+	if edit != nil {
+		x.Title, state = x.Title.Without(fix.InSources), tested(r, c, x)
+	}
+	line := step.Label + " (" + state + "): " + clean(x.Title.String())
+	if edit != nil {
 		line += edit.plain()
 		if !NamesWheel(command) {
 			command = "" // the edit has it

@@ -431,20 +431,20 @@ func TestEdit(t *testing.T) {
 		line, inItem string
 	}{
 		{Edit{Fix: 0, At: "w.yml:8", Old: "  - run: a", New: "  - run: b"},
-			"Fix (tried on a copy: this error is gone): Tag it. Change this line to: - run: b. For a wheel " +
-				"that is already built: wheel tags w-1-py3-none-any.whl",
-			"change `w.yml:8`:\n\n   ```diff\n   -  - run: a\n   +  - run: b\n   ```\n\n" +
+			"Fix (tried on a copy of the wheel, not in a build: this error is gone): Tag it. Change " +
+				"this line to: - run: b. For a wheel that is already built: wheel tags w-1-py3-none-any.whl",
+			"Change `w.yml:8`:\n\n   ```diff\n   -  - run: a\n   +  - run: b\n   ```\n\n" +
 				"   For a wheel that is already built:\n\n   ```\n   wheel tags w-1-py3-none-any.whl\n   ```\n"},
 		{Edit{Fix: 1, At: "CMakeLists.txt:2", Old: "add", New: "add\nlink -lz"},
 			"Or (not tried): Link it. Add after this line: link -lz",
-			"add after `CMakeLists.txt:2`:\n\n   ```diff\n    add\n   +link -lz\n   ```\n"},
+			"Add after `CMakeLists.txt:2`:\n\n   ```diff\n    add\n   +link -lz\n   ```\n"},
 	} {
-		got := Line(r, 0, c.edit.Fix, &c.edit, string(r.Causes[0].Fixes[c.edit.Fix].Command),
+		got := Line(r, 0, c.edit.Fix, []Edit{c.edit}, string(r.Causes[0].Fixes[c.edit.Fix].Command),
 			mdsafe.Visible)
 		if got != c.line {
 			t.Errorf("line: got %q, want %q", got, c.line)
 		}
-		item := Item(r, 0, ItemOptions{Edit: &c.edit, Steps: StepsOf(r, nil, false)})
+		item := Item(r, 0, ItemOptions{Edits: []Edit{c.edit}, Steps: StepsOf(r, nil, false)})
 		if !strings.Contains(item, c.inItem) ||
 			strings.Contains(item, "auditwheel") != (c.edit.Fix != 0) ||
 			strings.Count(item, "-lz") != 1 {

@@ -44,7 +44,8 @@ func subject(f *analyzer.Finding) string {
 }
 
 // advice is the action of a cause, given by its index, and its fixes, each on a line of its own.
-func advice(r *analyzer.Report, i int) string {
+// edits change the line on which it is shown.
+func advice(r *analyzer.Report, i int, edits []causetext.Edit) string {
 	c := &r.Causes[i]
 	lines := []string{mdsafe.Visible(causetext.Task(r, c, nil))}
 	for j, x := range c.Fixes {
@@ -52,7 +53,7 @@ func advice(r *analyzer.Report, i int) string {
 		if !x.ShowsCommand() {
 			command = strings.Join(causetext.Commands(c, x), "\n")
 		}
-		lines = append(lines, causetext.Line(r, i, j, nil, command, mdsafe.Visible))
+		lines = append(lines, causetext.Line(r, i, j, edits, command, mdsafe.Visible))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -67,9 +68,10 @@ func unversioned(artifact string) string {
 	return path.Join(path.Dir(artifact), w.Name) + fmt.Sprint(w.Tags) + label
 }
 
-// Lines returns the line of a source file that causes a cause, given as an index of
-// Report.Causes; "" and 0 if there is none. nil is a function that finds none.
-type Lines func(cause int) (file string, line int)
+// Lines returns the line of a source file that causes a cause, given as an index of Report.Causes,
+// and the changes of that line which make fixes; "", 0 and nil if there is none. A nil function finds
+// none.
+type Lines func(cause int) (file string, line int, edits []causetext.Edit)
 
 // place returns where cause i is shown: on the line of its pin, on its source line, or else on line
 // 1 of its artifact.
@@ -78,9 +80,17 @@ func (l Lines) place(r *analyzer.Report, i int) (file string, line int, source b
 		return c.File, max(c.Line, 1), true
 	}
 	if l != nil {
-		if file, line = l(i); line > 0 {
+		if file, line, _ = l(i); line > 0 {
 			return file, line, true
 		}
 	}
 	return r.Causes[i].Artifact, 1, false
+}
+
+// edits returns the changes of the line that causes cause i.
+func (l Lines) edits(r *analyzer.Report, i int) (edits []causetext.Edit) {
+	if l != nil && r.Causes[i].File == "" {
+		_, _, edits = l(i)
+	}
+	return edits
 }

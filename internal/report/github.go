@@ -41,7 +41,7 @@ func GitHub(w io.Writer, r *analyzer.Report, lines Lines) error {
 			place = fmt.Sprintf("file=%s,line=%d,", property(file), line)
 		}
 		add(level, place+"title="+property(mdsafe.Visible(c.Title)),
-			"Found "+causetext.In(r, c, mdsafe.Visible)+".\n"+advice(r, i))
+			"Found "+causetext.In(r, c, mdsafe.Visible)+".\n"+advice(r, i, lines.edits(r, i)))
 	}
 	if len(existing) > 0 {
 		add("notice", "title="+property(analyzer.Count(len(existing), "cause")+

@@ -61,10 +61,10 @@ func JUnit(w io.Writer, r *analyzer.Report, failOn analyzer.Severity) error {
 			x.Failure = &junitResult{
 				Message: mdsafe.Visible(c.Action),
 				Type:    r.Findings[c.Findings[0]].Rule,
-				Text:    advice(r, i),
+				Text:    advice(r, i, nil),
 			}
 		} else {
-			x.Out = string(c.Severity) + ": " + advice(r, i)
+			x.Out = string(c.Severity) + ": " + advice(r, i, nil)
 		}
 		for _, artifact := range r.ArtifactsOf(c) {
 			hasCause[artifact] = true

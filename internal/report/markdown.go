@@ -18,14 +18,15 @@ const maxMarkdown = 1<<20 - 4<<10
 const maxListed = 200
 
 // Markdown writes the report for a job summary or a comment, with a section for each cause and
-// names in code spans. Sections beyond 1 MiB are counted.
-func Markdown(w io.Writer, r *analyzer.Report) error {
+// names in code spans. lines may be nil. Sections beyond 1 MiB are counted.
+func Markdown(w io.Writer, r *analyzer.Report, lines Lines) error {
 	blocks := []string{"## compat: " + string(r.Verdict) + "\n\n" + mdsafe.Prose(Summary(r)) + "\n" +
 		causetext.RowsTable(causetext.Rows(r))}
 	quote := func(p string) string { return mdsafe.Code(p, 300) }
 	o := causetext.SectionOptions{
 		Heading: "###", Rules: func(id string) string { return ruleURL + id + ".md" },
 		Base: r.Base, Steps: causetext.StepsOf(r, nil, true),
+		Edits: func(cause int) []causetext.Edit { return lines.edits(r, cause) },
 	}
 	if o.Base != "" {
 		o.Base = mdsafe.Prose(o.Base)

@@ -54,7 +54,7 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 		{"verbose.txt", func(w io.Writer) error { return Text(w, r, TextOptions{Verbose: true}) }},
 		{"report.json", func(w io.Writer) error { return JSON(w, r) }},
 		{"report.sarif", func(w io.Writer) error { return SARIF(w, r, rules, firstLine) }},
-		{"report.md", func(w io.Writer) error { return Markdown(w, r) }},
+		{"report.md", func(w io.Writer) error { return Markdown(w, r, firstLine) }},
 		{"report.html", func(w io.Writer) error { return Page(w, NewView(r), reportID) }},
 		{"report.github", func(w io.Writer) error { return GitHub(w, r, firstLine) }},
 		{"report.gitlab", func(w io.Writer) error { return GitLab(w, r, firstLine) }},
@@ -85,11 +85,11 @@ func write(t *testing.T, r *analyzer.Report) *txtar.Archive {
 // reportID is the address of the page.
 const reportID = "0123456789abcdef0123456789abcdef"
 
-func firstLine(cause int) (string, int) {
+func firstLine(cause int) (string, int, []causetext.Edit) {
 	if cause == 0 {
-		return "py,project:1.toml", 5
+		return "py,project:1.toml", 5, nil
 	}
-	return "", 0
+	return "", 0, nil
 }
 
 // SARIF and GitLab show a cause at the same place.
@@ -112,7 +112,7 @@ func TestPlaces(t *testing.T) {
 		if first.Artifact.URI != uri(at.Path) || first.Region.Start != at.Lines.Begin {
 			t.Errorf("%s: SARIF has %+v, GitLab %+v", c.ID, first, at)
 		}
-		if _, line := firstLine(i); line > 0 && len(res.Related) == 0 {
+		if _, line, _ := firstLine(i); line > 0 && len(res.Related) == 0 {
 			t.Errorf("%s: SARIF does not name the objects", c.ID)
 		}
 	}
@@ -639,7 +639,7 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 func TestWriteErrorsComeBack(t *testing.T) {
 	for name, err := range map[string]error{"text": Text(broken{}, sample(),
 		TextOptions{Verbose: true}), "json": JSON(broken{}, sample()),
-		"sarif": SARIF(broken{}, sample(), nil, nil), "markdown": Markdown(broken{}, sample()),
+		"sarif": SARIF(broken{}, sample(), nil, nil), "markdown": Markdown(broken{}, sample(), nil),
 		"html": File(broken{}, NewView(sample())), "github": GitHub(broken{}, sample(), firstLine),
 		"gitlab": GitLab(broken{}, sample(), firstLine), "junit": JUnit(broken{}, sample(), ""),
 		"page": Page(broken{}, NewView(sample()), reportID)} {

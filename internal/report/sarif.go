@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/compat-app/compat/analyzer"
+	"github.com/compat-app/compat/internal/causetext"
 	"github.com/compat-app/compat/internal/lazyregexp"
 	"github.com/compat-app/compat/internal/mdsafe"
 )
@@ -79,7 +80,7 @@ func SARIF(w io.Writer, r *analyzer.Report, rules []Rule, lines Lines) error {
 	for i := range r.Causes {
 		c := &r.Causes[i]
 		id := r.Findings[c.Findings[0]].Rule
-		res := causeResult(r, i, id, rule(id))
+		res := causeResult(r, i, id, rule(id), lines.edits(r, i))
 		if file, line, ok := lines.place(r, i); ok {
 			at := sourceLocation(file, line)
 			if r.Environment { // its packages are no files that could be related
@@ -150,13 +151,14 @@ func firstParagraph(help string) string {
 
 // causeResult returns the result for a cause, given by its index: title, action, fixes, and a
 // location for each object.
-func causeResult(r *analyzer.Report, i int, id string, rule int) sarifResult {
+func causeResult(r *analyzer.Report, i int, id string, rule int,
+	edits []causetext.Edit) sarifResult {
 	c := &r.Causes[i]
 	res := sarifResult{
 		RuleID:       id,
 		RuleIndex:    rule,
 		Level:        level(c.Severity),
-		Message:      *text(mdsafe.Visible(c.Title) + "\n" + advice(r, i)),
+		Message:      *text(mdsafe.Visible(c.Title) + "\n" + advice(r, i, edits)),
 		Fingerprints: map[string]string{"compatCause/v1": fingerprint(c.ID)},
 		Baseline:     "unchanged",
 		Properties: map[string]any{

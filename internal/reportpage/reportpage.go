@@ -130,7 +130,9 @@ func forms(rules []report.Rule) map[string]form {
 		".sarif": {"application/sarif+json", whole(func(w io.Writer, r *analyzer.Report) error {
 			return report.SARIF(w, r, rules, nil)
 		})},
-		".md": {"text/markdown; charset=utf-8", whole(report.Markdown)},
+		".md": {"text/markdown; charset=utf-8", whole(func(w io.Writer, r *analyzer.Report) error {
+			return report.Markdown(w, r, nil)
+		})},
 	}
 }
 

@@ -157,7 +157,7 @@ func surfaces(t *testing.T, r *analyzer.Report) map[string]string {
 	out := map[string]string{"title": comment.Render(comment.Input{Report: r}).Title}
 	writers := map[string]func(io.Writer) error{
 		"text":     func(w io.Writer) error { return report.Text(w, r, report.TextOptions{}) },
-		"markdown": func(w io.Writer) error { return report.Markdown(w, r) },
+		"markdown": func(w io.Writer) error { return report.Markdown(w, r, nil) },
 		"junit":    func(w io.Writer) error { return report.JUnit(w, r, analyzer.Error) },
 		"github":   func(w io.Writer) error { return report.GitHub(w, r, nil) },
 	}
