@@ -21,8 +21,10 @@ type Diff map[string][]Hunk
 // was changed.
 type Hunk struct {
 	First, Last int
-	Added       map[int]string // lines that the base does not have, with what they replace; "" = nothing
-	Removed     map[int]string // lines of the base that are gone, by the line that was before them
+	// Added are lines that the base does not have, with what they replace; "" = nothing.
+	Added map[int]string
+	// Removed are lines of the base that are gone, by the line that was before them.
+	Removed map[int]string
 }
 
 // Has reports whether a line on the right side is part of the diff.

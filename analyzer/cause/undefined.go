@@ -90,8 +90,9 @@ func (t *Text) undefinedTask() Task {
 	case from != "":
 		do = "use a " + from + " that exports " + it + ", or link the library that defines " + it
 	case t.lacking() && t.ofSystem():
-		do = "build with the " + t.Libraries() + " of " +
-			cmp.Or(t.someSystems(), "the oldest system that it has to run on") + ", or bundle the one that it was built with"
+		system := cmp.Or(t.someSystems(), "the oldest system that it has to run on")
+		do = "build with the " + t.Libraries() + " of " + system +
+			", or bundle the one that it was built with"
 	case t.lacking():
 		do = "use a " + t.Libraries() + " that has " + it + ", or build without " + it
 	}

@@ -259,8 +259,8 @@ func clause(remark string) string {
 
 // Line is fix i of a cause, given by its index, as plain text at the line of the repository that
 // causes it: what to change in a build that can still be corrected comes before a command for what
-// was built. edits change that line. command is shown after the title; "" = none. clean makes the text
-// safe to show.
+// was built. edits change that line. command is shown after the title; "" = none. clean makes the
+// text safe to show.
 func Line(r *analyzer.Report, cause, i int, edits []Edit, command string,
 	clean func(string) string) string {
 	c := &r.Causes[cause]

@@ -69,8 +69,8 @@ func unversioned(artifact string) string {
 }
 
 // Lines returns the line of a source file that causes a cause, given as an index of Report.Causes,
-// and the changes of that line which make fixes; "", 0 and nil if there is none. A nil function finds
-// none.
+// and the changes of that line which make fixes; "", 0 and nil if there is none. A nil function
+// finds none.
 type Lines func(cause int) (file string, line int, edits []causetext.Edit)
 
 // place returns where cause i is shown: on the line of its pin, on its source line, or else on line
