@@ -55,6 +55,17 @@ func (p place) source(in Input) *causetext.Source {
 	return out
 }
 
+// here returns the place as it is shown on its line; nil if it is not known what the pull request
+// does to it.
+func (p place) here(in Input) *causetext.Source {
+	s := p.source(in)
+	if s == nil || s.About == "" {
+		return nil
+	}
+	s.At, s.Text = "this line", ""
+	return s
+}
+
 // shown returns a line as it is quoted; "" if it is too long.
 func shown(line string) string {
 	if line = strings.TrimSpace(line); len(line) > maxLineShown || mdsafe.Lines(line) != line {

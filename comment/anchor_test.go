@@ -161,6 +161,9 @@ func TestEdit(t *testing.T) {
 		Title:   fix.Titled("Tag the wheel manylinux_2_31_x86_64"),
 		Command: "wheel tags --platform-tag manylinux_2_31_x86_64 x.whl",
 	}
+	cibw := fix.Fix{Kind: fix.KindImage, Command: "CIBW_MANYLINUX_X86_64_IMAGE=manylinux2014"}
+	const built = "      - run: CIBW_MANYLINUX_X86_64_IMAGE=manylinux2014 pipx run cibuildwheel " +
+		"--output-dir dist"
 	dl := fix.Fix{Kind: fix.KindLinkFlag, Command: "-Wl,--no-as-needed -ldl"}
 	const toml, txt, cfg, yml, docker = "pyproject.toml", "requirements.txt", "setup.cfg",
 		".github/workflows/w.yml", "Dockerfile"
@@ -243,6 +246,14 @@ func TestEdit(t *testing.T) {
 		{meson, dl, `  link_args : ['-s', ],`, `  link_args : ['-s', '-Wl,--no-as-needed', '-ldl'],`},
 		{make, fix.Fix{Kind: fix.KindLinkFlag, Command: "-Wl,-rpath,'$ORIGIN'"}, `LDFLAGS = -s`, ""},
 		{make, fix.Fix{Kind: fix.KindLinkFlag, Command: "-la;b"}, `LDFLAGS = -s`, ""},
+		{yml, cibw, `      - run: python setup.py bdist_wheel --plat-name linux_x86_64`, built},
+		{yml, cibw, `      - run: python -m build --wheel`, built},
+		{yml, cibw, `      - run: pip wheel . -w dist`, built},
+		{yml, cibw, `      - run: uv build --out-dir dist --wheel`, built},
+		{yml, cibw, `      - run: python -m build`, ""}, // the source distribution too
+		{yml, cibw, `      - run: python setup.py bdist_wheel && ls`, ""},
+		{yml, cibw, `      - run: pip install wheel`, ""},
+		{docker, cibw, `RUN python setup.py bdist_wheel`, ""},
 		{toml, fix.Fix{Kind: fix.KindSource, Requirement: "nvidia-nvjitlink-cu12>=12.9"},
 			`    "nvidia-nvjitlink-cu12>=12.8",`, ""},
 	} {

@@ -23,7 +23,7 @@ func annotations(in Input, v view) []Annotation {
 			at.path, at.line, ok = fallback(in.Files)
 		}
 		if ok {
-			out = append(out, annotation(v, i, at.path, at.line))
+			out = append(out, annotation(in, v, i, at.path, at.line))
 		}
 	}
 	return out
@@ -47,14 +47,14 @@ func linesOf(in Input, v view, s *sources) map[int]place {
 }
 
 // annotation returns a cause as plain text, because GitHub renders no Markdown in annotations.
-func annotation(v view, i int, file string, line int) Annotation {
+func annotation(in Input, v view, i int, file string, line int) Annotation {
 	c := v.cause(i)
 	a := Annotation{Path: file, StartLine: line, EndLine: line, Level: LevelWarning}
 	if c.Severity == analyzer.Error {
 		a.Level = LevelFailure
 	}
 	a.Title = mdsafe.Cut(v.headline(i), MaxTitle)
-	lines := []string{plain(causetext.Action(v.report, c, nil))}
+	lines := []string{plain(causetext.Action(v.report, c, place{file, line}.here(in)))}
 	if len(c.Fails) > 0 {
 		lines = append(lines, "Fails on "+strings.Join(c.Fails, ", ")+".")
 	}

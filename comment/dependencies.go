@@ -297,7 +297,7 @@ func (s dependencies) annotations() []Annotation {
 		if p.File == "" || len(out) == maxAnnotations {
 			continue
 		}
-		a := annotation(s.view, i, p.File, p.Line)
+		a := annotation(s.in, s.view, i, p.File, p.Line)
 		var more []string
 		if len(p.Packages) > 0 {
 			more = append(more, "Packages: "+mdsafe.Plain(strings.Join(p.Packages, ", "), 1000)+".")

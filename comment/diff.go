@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/compat-app/compat/internal/mdsafe"
 )
 
 // DiffFile is an entry of GitHub's "List pull requests files". Patch is empty for binary and for
@@ -80,7 +82,7 @@ func rightHunks(patch string, most int) []Hunk {
 	for l := range strings.SplitSeq(patch, "\n") {
 		if left == 0 && open && strings.HasPrefix(l, "-") { // the file ended here
 			if h := &hunks[len(hunks)-1]; h.Removed[at-1] == "" {
-				h.Removed[at-1] = l[1:]
+				h.Removed[at-1] = kept(l[1:])
 			}
 			continue
 		}
@@ -101,11 +103,11 @@ func rightHunks(patch string, most int) []Hunk {
 			h.Last = at
 			switch added := strings.HasPrefix(l, "+"); {
 			case added && len(removed) > 0:
-				h.Added[at], removed = removed[0], removed[1:]
+				h.Added[at], removed = kept(removed[0]), removed[1:]
 			case added:
 				h.Added[at] = ""
 			case len(removed) > 0:
-				h.Removed[at-1], removed = removed[0], nil
+				h.Removed[at-1], removed = kept(removed[0]), nil
 			}
 			at++
 			left--
@@ -119,6 +121,9 @@ func rightHunks(patch string, most int) []Hunk {
 	}
 	return hunks
 }
+
+// kept returns what of a removed line is kept, without the patch.
+func kept(line string) string { return strings.Clone(mdsafe.Cut(line, 2*maxLineShown)) }
 
 // hunkHeader parses "@@ -1,7 +1,8 @@ context" into the first line on the right and the number of
 // lines. left is 0 if it is not a header.

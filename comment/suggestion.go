@@ -243,9 +243,11 @@ var (
 	tagged = lazyregexp.New(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
 )
 
-// wheelBuild matches a step of a workflow that builds a wheel on the machine itself.
-var wheelBuild = lazyregexp.New(`^(\s*(?:-\s+)?run:\s*)(?:python3?|pipx run|pip|uv)\s` +
-	`(?:setup\.py\s+bdist_wheel|-m\s+build|-m\s+pip\s+wheel|build|wheel)\b[^;&|>]*$`)
+// wheelBuild matches a step of a workflow that builds a wheel, and nothing else, on the machine
+// itself.
+var wheelBuild = lazyregexp.New(`^(\s*(?:-\s+)?run:\s*)(?:python3?\s+setup\.py\s+bdist_wheel|` +
+	`(?:python3?\s+-m\s+)?pip\s+wheel|` +
+	`(?:python3?\s+-m|pipx\s+run|uv)\s+build\s(?:[^;&|>]*\s)?(?:--wheel|-w))(?:\s[^;&|>]*)?$`)
 
 // inImage replaces a step of a workflow that builds a wheel by one that builds it in an image, with
 // cibuildwheel, for which the command is a variable.

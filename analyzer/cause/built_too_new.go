@@ -193,6 +193,7 @@ func (t *Text) costOfTag(x fix.Fix) string {
 		p, err := platform.Lookup(d.name, to.Arch)
 		switch {
 		case err != nil || p.Libc != to.Libc || !platform.Older(p.LibcVersion, to.LibcVersion):
+		case !t.includes(p):
 		case slices.Contains(t.cause.Fails, d.title):
 			fails = append(fails, d.title)
 		case slices.Contains(t.cause.Works, d.title):
@@ -213,10 +214,23 @@ func (t *Text) costOfTag(x fix.Fix) string {
 
 // costOfImage is the cost of a build in an older image, with the systems that it does not exclude.
 func (t *Text) costOfImage() string {
-	if t.kind != TooNew || len(t.cause.Fails) == 0 || !t.claimed() || !isReference(t.cause.Fails[0]) {
+	var keeps []string
+	for _, d := range reference {
+		p, err := platform.Lookup(d.name, platform.Architecture(t.First().Target))
+		if err == nil && slices.Contains(t.cause.Fails, d.title) && t.includes(p) {
+			keeps = append(keeps, d.title)
+		}
+	}
+	if t.kind != TooNew || keeps == nil || !t.claimed() {
 		return fix.KindImage.Cost()
 	}
-	return fix.KindImage.Cost() + "; choose it to keep " + Listed(t.cause.Fails, 3, 80, "system")
+	return fix.KindImage.Cost() + "; choose it to keep " + Listed(keeps, 3, 80, "system")
+}
+
+// includes reports whether pip installs the wheel on a system, by its present tags.
+func (t *Text) includes(system *platform.Platform) bool {
+	_, oldest := t.oldestTag()
+	return oldest == nil || !platform.Older(system.LibcVersion, oldest.LibcVersion)
 }
 
 // macOSTag returns the tag that the first fix which changes tags gives a wheel for macOS:

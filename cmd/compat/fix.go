@@ -401,8 +401,8 @@ func (p *fixPrinter) next(written []string, gone map[string]bool) (lines []strin
 			return path.Base(name) == path.Base(filepath.ToSlash(a.Path))
 		})
 	}) {
-		lines = append(lines, "a package index does not replace a file, so if this one is published, "+
-			"raise its version or build number first")
+		lines[0] = "next: if it is published, raise its version or build number first, because a " +
+			"package index does not replace a file; then " + strings.TrimPrefix(lines[0], "next: ")
 	}
 	for i := range p.r.Causes {
 		c := &p.r.Causes[i]

@@ -18,7 +18,7 @@ func TestPlanWithOneCommand(t *testing.T) {
 	}}
 	r.Plan.Tried = []string{"b", "c"}
 	r.Plan.Fixes = []result.PlannedFix{{Cause: "a"}, {Cause: "c"}}
-	want := "compat tried one command for causes 2 and 3: both are gone. " +
+	want := "compat tried one command on a copy: causes 2 and 3 are gone. " +
 		"Apply the fix of cause 1 too, which was not tried."
 	if got := PlanSentence(r); got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -55,7 +55,7 @@ func TestPlanOfOneFix(t *testing.T) {
 		r.Causes = append(r.Causes, analyzer.Cause{ID: id, Fixes: []analyzer.CauseFix{{Fix: x}}})
 		r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: id, Fix: x})
 	}
-	const want = "compat tried the fix of cause 1, which removes causes 1 and 2: no error is left."
+	const want = "compat tried the fix of cause 1 on a copy, which removes causes 1 and 2: no error is left."
 	if got := PlanSentence(r); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

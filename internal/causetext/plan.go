@@ -51,6 +51,10 @@ func PlanSentence(r *analyzer.Report) string {
 		}
 	}
 	slices.Sort(left)
+	on := " on a copy"
+	if r.Environment { // its packages are not changed, but replaced
+		on = ""
+	}
 	var out []string
 	var done []int
 	for _, id := range r.Plan.Tried {
@@ -59,11 +63,7 @@ func PlanSentence(r *analyzer.Report) string {
 	done = slices.DeleteFunc(done, gone)
 	switch {
 	case len(done) > 1 && (!r.Plan.Verified || len(done) > len(fixed)):
-		all := "both are"
-		if len(done) > 2 {
-			all = "all are"
-		}
-		out = append(out, "compat tried one command for "+ranges(done)+": "+all+" gone.")
+		out = append(out, "compat tried one command"+on+": "+ranges(done)+" are gone.")
 		rest := slices.DeleteFunc(fixed, func(n int) bool { return slices.Contains(done, n) })
 		if len(rest) > 0 {
 			out = append(out, "Apply "+toApply(r, rest)+" too, which was not tried.")
@@ -73,13 +73,13 @@ func PlanSentence(r *analyzer.Report) string {
 	case len(fixed) > 1:
 		out = append(out, "Apply "+toApply(r, fixed)+"; compat "+notTogether(r)+".")
 	case len(fixed) == 1 && r.Plan.Verified && len(r.Causes) == 1:
-		out = append(out, "compat tried the fix: "+without+".")
+		out = append(out, "compat tried the fix"+on+": "+without+".")
 	case len(fixed) == 1 && r.Plan.Verified:
 		removes := ""
 		if len(removed) > 1 {
 			removes = ", which removes " + ranges(removed)
 		}
-		out = append(out, "compat tried the fix of "+ranges(fixed)+removes+": "+without+".")
+		out = append(out, "compat tried the fix of "+ranges(fixed)+on+removes+": "+without+".")
 	}
 	if len(later) > 0 {
 		out = append(out, "Build the wheel again for "+ranges(sorted(build))+", and remove "+

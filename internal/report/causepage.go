@@ -242,18 +242,13 @@ func fixes(r *analyzer.Report, i int, steps *causetext.Steps) (rows []g.Node) {
 	return rows
 }
 
-// clears says of how many findings a fix that was tried is the answer; "" for one.
+// clears says how many of the findings a fix removes that was tried; "" if it removes all.
 func clears(c *analyzer.Cause, x analyzer.CauseFix) string {
-	switch n := len(c.Findings); {
-	case !x.Verified || n < 2:
+	n := len(c.Findings)
+	if !x.Verified || x.Clears >= n {
 		return ""
-	case x.Clears < n:
-		return fmt.Sprintf("; clears %s of %s", grouped(x.Clears), number(n, "finding"))
-	case n == 2:
-		return "; clears both findings"
-	default:
-		return "; clears all " + number(n, "finding")
 	}
+	return fmt.Sprintf("; clears %s of %s", grouped(x.Clears), number(n, "finding"))
 }
 
 // costList returns the costs of a fix; those that follow the first are folded if they are many.

@@ -376,14 +376,19 @@ func shortened(lines []textLine, room, width int) []textLine {
 	return lines
 }
 
-// joinRows joins a row of the evidence with the count of the others, if that fits into the width.
+// joinRows joins a row of the evidence with the count of the others. The end of a long row makes
+// room for it: who sees only one row has to know that there are others.
 func joinRows(lines []textLine, width int) ([]textLine, bool) {
 	for i := 1; i < len(lines); i++ {
-		joined := lines[i-1].text + "; " + strings.TrimLeft(lines[i].text, " ")
-		if lines[i].rows > 0 && lines[i-1].evidence && length(joined) <= width {
-			lines[i-1].text = joined
-			return slices.Delete(lines, i, i+1), true
+		if lines[i].rows == 0 || !lines[i-1].evidence {
+			continue
 		}
+		count := "; " + strings.TrimLeft(lines[i].text, " ")
+		if room := width - length(count); length(lines[i-1].text) > room {
+			lines[i-1].text = mdsafe.Cut(lines[i-1].text, max(room, 1))
+		}
+		lines[i-1].text += count
+		return slices.Delete(lines, i, i+1), true
 	}
 	return lines, false
 }
