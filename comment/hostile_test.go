@@ -98,7 +98,7 @@ func surfaces(t *testing.T, next func() string) map[string]string {
 		Input{
 			Report:  r,
 			Files:   widget,
-			Diff:    Diff{"pyproject.toml": {{First: 8, Last: 8}}},
+			Diff:    Diff{"pyproject.toml": {{First: 8, Last: 8, Added: map[int]string{8: next()}}}},
 			Partial: unread(),
 			Missing: []Missing{
 				{Name: next(), Workflow: next(), Run: next()},
