@@ -349,10 +349,11 @@ func linked(f *analyzer.Finding, any bool) search {
 				return 0
 			}
 			for i, s := range stems {
-				switch {
+				switch target := targetOf(line); {
 				case !hasWord(line, s):
-				case strings.Contains(line, "target_link_libraries"): // not only the target
+				case target == s: // not only the target
 					return 6 - i
+				case target != "" && i == 0: // another target is linked with the object
 				default:
 					return 4 - i
 				}

@@ -164,10 +164,8 @@ func TestEdit(t *testing.T) {
 	cibw := fix.Fix{Kind: fix.KindImage, Command: "CIBW_MANYLINUX_X86_64_IMAGE=manylinux2014"}
 	const built = "      - run: CIBW_MANYLINUX_X86_64_IMAGE=manylinux2014 pipx run cibuildwheel " +
 		"--output-dir dist"
-	dl := fix.Fix{Kind: fix.KindLinkFlag, Command: "-Wl,--no-as-needed -ldl"}
 	const toml, txt, cfg, yml, docker = "pyproject.toml", "requirements.txt", "setup.cfg",
 		".github/workflows/w.yml", "Dockerfile"
-	const cmake, make, setup, meson = "CMakeLists.txt", "Makefile", "setup.py", "meson.build"
 	for _, c := range []struct {
 		path string
 		fix  fix.Fix
@@ -220,32 +218,9 @@ func TestEdit(t *testing.T) {
 		{yml, newer, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, image, `          CIBW_MANYLINUX_X86_64_IMAGE: manylinux2014`, ""},
 		{yml, tag, `          CIBW_BUILD: "*manylinux2014*"`, ""},
+		{yml, tag, `    image: quay.io/pypa/manylinux2014_x86_64@sha256:a618`, ""}, // that of the old one
 		{yml, tag, `   image: [manylinux2014, manylinux_2_34]`, ""},
 		{yml, tag, `          CIBW_MUSLLINUX_X86_64_IMAGE: musllinux_1_2`, ""},
-		{cmake, dl, `  add_library(cufile SHARED cufile.c)`, "  add_library(cufile SHARED cufile.c)\n" +
-			"  target_link_libraries(cufile PRIVATE -Wl,--no-as-needed -ldl)"},
-		{cmake, dl, `target_link_libraries( cufile PRIVATE m ) # math`,
-			`target_link_libraries( cufile PRIVATE m -Wl,--no-as-needed -ldl) # math`},
-		{cmake, dl, `add_library(cufile SHARED cufile.c) # the library`, ""},
-		{cmake, dl, `add_library(cufile SHARED`, ""},
-		{cmake, dl, `target_link_libraries(cufile PRIVATE`, ""},
-		{cmake, dl, `target_link_libraries(cufile $<$<BOOL:${X}>:m>)`,
-			`target_link_libraries(cufile $<$<BOOL:${X}>:m> -Wl,--no-as-needed -ldl)`},
-		{cmake, dl, `target_link_libraries(cufile)`, ""},
-		{cmake, dl, `target_link_libraries(cufile PRIVATE -Wl,--no-as-needed -ldl)`, ""},
-		{cmake, dl, `add_library(cufile STATIC cufile.c)`, ""},
-		{make, dl, `LDFLAGS += -shared`, `LDFLAGS += -shared -Wl,--no-as-needed -ldl`},
-		{make, dl, `LDLIBS = -lm # math`, `LDLIBS = -lm -Wl,--no-as-needed -ldl # math`},
-		{make, dl, `LDFLAGS = -shared \`, ""},
-		{make, dl, `LDFLAGS="-shared" make`, ""},
-		{setup, dl, `    Extension("x", ["x.c"], extra_link_args=['-s']),`,
-			`    Extension("x", ["x.c"], extra_link_args=['-s', '-Wl,--no-as-needed', '-ldl']),`},
-		{setup, dl, `extra_link_args=[],`, `extra_link_args=["-Wl,--no-as-needed", "-ldl"],`},
-		{setup, dl, `extra_link_args=["-s", FLAGS],`, ""},
-		{setup, dl, `extra_link_args=["-s",`, ""},
-		{meson, dl, `  link_args : ['-s', ],`, `  link_args : ['-s', '-Wl,--no-as-needed', '-ldl'],`},
-		{make, fix.Fix{Kind: fix.KindLinkFlag, Command: "-Wl,-rpath,'$ORIGIN'"}, `LDFLAGS = -s`, ""},
-		{make, fix.Fix{Kind: fix.KindLinkFlag, Command: "-la;b"}, `LDFLAGS = -s`, ""},
 		{yml, cibw, `      - run: python setup.py bdist_wheel --plat-name linux_x86_64`, built},
 		{yml, cibw, `      - run: python -m build --wheel`, built},
 		{yml, cibw, `      - run: pip wheel . -w dist`, built},
@@ -286,5 +261,53 @@ func TestReviewOnlyOnLinesOfTheDiff(t *testing.T) {
 		got,
 	) != 0 {
 		t.Errorf("an existing finding gets a suggestion: %+v", got)
+	}
+}
+
+func TestAddFlags(t *testing.T) {
+	const flags = "-Wl,--no-as-needed -ldl"
+	for _, c := range []struct{ line, want string }{ // "" = no edit
+		{`  add_library(cufile SHARED cufile.c)`, "  add_library(cufile SHARED cufile.c)\n" +
+			"  target_link_libraries(cufile PRIVATE -Wl,--no-as-needed -ldl)"},
+		{`target_link_libraries( cufile PRIVATE m ) # math`,
+			`target_link_libraries( cufile PRIVATE m -Wl,--no-as-needed -ldl) # math`},
+		{`target_link_libraries(cufile $<$<BOOL:${X}>:m>)`,
+			`target_link_libraries(cufile $<$<BOOL:${X}>:m> -Wl,--no-as-needed -ldl)`},
+		{`target_link_libraries(cufile PUBLIC m)`,
+			`target_link_libraries(cufile PUBLIC m PRIVATE -Wl,--no-as-needed -ldl)`},
+		{`target_link_libraries(cufile PRIVATE x INTERFACE m)`,
+			`target_link_libraries(cufile PRIVATE x INTERFACE m PRIVATE -Wl,--no-as-needed -ldl)`},
+		{`add_library(cufile SHARED cufile.c) # the library`, ""},
+		{`add_library(cufile SHARED`, ""},
+		{`add_library(cufile STATIC cufile.c)`, ""},
+		{`add_library(cufile SHARED IMPORTED)`, ""},
+		{`add_library(other SHARED cufile.c)`, ""},
+		{`target_link_libraries(cufile PRIVATE`, ""},
+		{`target_link_libraries(cufile)`, ""},
+		{`target_link_libraries(example PRIVATE cufile)`, ""},
+		{`target_link_libraries(cufile PRIVATE -Wl,--no-as-needed -ldl)`, ""},
+		{`LDFLAGS += -L. -lcufile`, ""},
+		{`    Extension("cufile", ["x.c"], extra_link_args=['-s']),`,
+			`    Extension("cufile", ["x.c"], extra_link_args=['-s', '-Wl,--no-as-needed', '-ldl']),`},
+		{`Extension("cufile", extra_link_args=[]),`,
+			`Extension("cufile", extra_link_args=["-Wl,--no-as-needed", "-ldl"]),`},
+		{`Extension("cufile", extra_link_args=["-s", FLAGS]),`, ""},
+		{`Extension("cufile", extra_link_args=["-s",`, ""},
+		{`extra_link_args=["-s"],`, ""}, // of another one, perhaps
+		{`shared_library('cufile', 'a.c', link_args : ['-s', ],`,
+			`shared_library('cufile', 'a.c', link_args : ['-s', '-Wl,--no-as-needed', '-ldl'],`},
+	} {
+		f := nvjitlink()
+		f.Object = "lib/libcufile.so.0"
+		got, ok := editOf(newView(of(f), nil), 0, "CMakeLists.txt", c.line,
+			fix.Fix{Kind: fix.KindLinkFlag, Command: flags})
+		if ok != (c.want != "") || ok && got != c.want {
+			t.Errorf("%s\n got %q (%v)\nwant %q", c.line, got, ok, c.want)
+		}
+	}
+	for _, unsafe := range []string{"-Wl,-rpath,'$ORIGIN'", "-la;b", "-l", "a"} {
+		if got, ok := addFlags("target_link_libraries(x PRIVATE m)", "libx.so", unsafe); ok {
+			t.Errorf("%s: %s", unsafe, got)
+		}
 	}
 }

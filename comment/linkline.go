@@ -9,35 +9,51 @@ import (
 var (
 	// libraryFlags match flags that link libraries, and nothing that has a meaning in a build file.
 	libraryFlags = lazyregexp.New(`^(?:-Wl,--no-as-needed )?-l[A-Za-z0-9_+.-]+(?: -l[A-Za-z0-9_+.-]+)*$`)
-	// cmakeLinks matches a whole command of CMake that links a target, up to the parenthesis.
-	cmakeLinks = lazyregexp.New(`^\s*target_link_libraries\s*\(\s*[^\s()]+\s+[^\s()][^()]*\)\s*$`)
-	// cmakeAdds matches a whole command of CMake that adds a library that is linked, with its
-	// indentation and the target.
-	cmakeAdds = lazyregexp.New(`^(\s*)add_library\s*\(\s*([A-Za-z0-9_.+-]+)\s+(?:SHARED|MODULE)\b[^()]*\)\s*$`)
-	// makeFlags matches an assignment of Make to what is passed to the linker.
-	makeFlags = lazyregexp.New(`^\s*(?:export\s+|override\s+)*(?:LDFLAGS|LDLIBS)\s*[:+?]?=\s*[^"'\\]*$`)
+	// cmakeCall matches a whole call of CMake that adds or links a target, with its indentation, the
+	// command, the target, and what else it is called with.
+	cmakeCall = lazyregexp.New(
+		`^(\s*)(add_library|target_link_libraries)\s*\(\s*([A-Za-z0-9_.+-]+)\s+([^\s()][^()]*)\)\s*$`)
+	cmakeKeyword = lazyregexp.New(`\b(?:PUBLIC|PRIVATE|INTERFACE|LINK_\w+|IMPORTED|ALIAS|STATIC|OBJECT)\b`)
 	// linkArgs matches a whole list of what setuptools or Meson passes to the linker, with what
 	// precedes the end of the list, its quote, and the end.
 	linkArgs = lazyregexp.New(
 		`^(.*\b(?:extra_link_args\s*=|link_args\s*:)\s*\[\s*(?:[^\[\]]*(["'])[^\[\]"']*["'])?),?\s*(\].*)$`)
 )
 
-// addFlags adds flags that link libraries to a line of CMake, Make, setuptools or Meson that links
-// a library. ok is false if it is not known to be whole, or has the flags.
-func addFlags(text, flags string) (edited string, ok bool) {
-	if !libraryFlags.MatchString(flags) || strings.Contains(text, flags) {
+// targetOf returns the target of a call of CMake that links it, whole or not; "" for other lines.
+func targetOf(line string) string {
+	_, call, ok := strings.Cut(line, "target_link_libraries")
+	if call = strings.TrimSpace(call); !ok || !strings.HasPrefix(call, "(") {
+		return ""
+	}
+	target, _, _ := strings.Cut(strings.TrimSpace(call[1:]), " ")
+	return strings.TrimRight(target, ")")
+}
+
+// addFlags adds flags that link libraries to a line of CMake, setuptools or Meson that links an
+// object. ok is false if the line is not known to be whole or to be about the object, or has the
+// flags. A setting of Make is for other objects, too.
+func addFlags(text, object, flags string) (edited string, ok bool) {
+	name := stem(object)
+	if !libraryFlags.MatchString(flags) || strings.Contains(text, flags) || !hasWord(text, name) {
 		return "", false
 	}
-	if cmakeLinks.MatchString(text) {
+	if m := cmakeCall.FindStringSubmatch(text); m != nil {
+		keywords := cmakeKeyword.FindAllString(m[4], -1)
+		link := m[1] + "target_link_libraries(" + m[3] + " "
+		switch added := m[2] == "add_library"; {
+		case m[3] != name:
+			return "", false
+		case added && len(keywords) == 0 &&
+			(strings.HasPrefix(m[4], "SHARED") || strings.HasPrefix(m[4], "MODULE")):
+			return text + "\n" + link + "PRIVATE " + flags + ")", true
+		case added:
+			return "", false
+		case len(keywords) > 0 && keywords[len(keywords)-1] != "PRIVATE": // users would link it, too
+			flags = "PRIVATE " + flags
+		}
 		end := strings.LastIndexByte(text, ')')
 		return strings.TrimRight(text[:end], " \t") + " " + flags + text[end:], true
-	}
-	if m := cmakeAdds.FindStringSubmatch(text); m != nil {
-		return text + "\n" + m[1] + "target_link_libraries(" + m[2] + " PRIVATE " + flags + ")", true
-	}
-	if makeFlags.MatchString(text) {
-		used := strings.TrimRight(text, " \t")
-		return used + " " + flags + text[len(used):], true
 	}
 	if m := linkArgs.FindStringSubmatch(text); m != nil {
 		quote, list := m[2], m[1]

@@ -62,7 +62,7 @@ func editsOf(v view, all []edit) map[int][]causetext.Edit {
 				continue
 			}
 			for n, x := range v.cause(i).Fixes {
-				if line, ok := Edit(e.path, e.old, x.Fix); ok {
+				if line, ok := editOf(v, i, e.path, e.old, x.Fix); ok {
 					out[i] = append(out[i], causetext.Edit{Fix: n, At: at(e.path, e.line), Old: e.old,
 						New: line, Dropped: dropped(e.place, e.old, line, x.Requirement)})
 				}
@@ -100,7 +100,7 @@ func edited(v view, at place, old string, causes []int) (edit, bool) {
 	}
 	for _, i := range causes {
 		for _, x := range v.cause(i).Fixes {
-			if line, ok := Edit(at.path, old, x.Fix); ok {
+			if line, ok := editOf(v, i, at.path, old, x.Fix); ok {
 				return edit{at, old, line, causes, i, x}, true
 			}
 		}
@@ -149,6 +149,21 @@ func suggestion(v view, e edit) ReviewComment {
 	return r
 }
 
+// editOf is Edit for a fix of a cause, given by its index, also for the flags that link its object.
+func editOf(v view, i int, path, line string, x fix.Fix) (edited string, ok bool) {
+	if edited, ok = Edit(path, line, x); ok || x.Kind != fix.KindLinkFlag {
+		return edited, ok
+	}
+	text := code(line)
+	if edited, ok = addFlags(text, v.finding(i).Object, string(x.Command)); !ok {
+		return "", false
+	}
+	if comment := line[len(text):]; comment != "" {
+		return edited + comment, !strings.Contains(edited, "\n") // it would be behind what was added
+	}
+	return edited, true
+}
+
 // Edit applies a fix to one line of a source file. It keeps quotes, commas, indentation, extras,
 // environment marker and comment. ok is false if the fix does not apply to the line or is applied
 // already.
@@ -163,15 +178,10 @@ func Edit(path, line string, x fix.Fix) (edited string, ok bool) {
 			text, ok = inImage(path, code(line), string(x.Command))
 		}
 	case fix.KindLinkFlag:
-		if text, ok = bump(text, string(x.Command)); !ok {
-			text, ok = addFlags(code(line), string(x.Command))
-		}
+		text, ok = bump(text, string(x.Command))
 	case fix.KindSource: // these files have another comment syntax
 		comment = ""
 		text, ok = export(path, line, x)
-	}
-	if comment != "" && strings.Contains(text, "\n") { // it would be behind the lines that were added
-		return "", false
 	}
 	return text + comment, ok && text+comment != line
 }
@@ -273,6 +283,9 @@ func retag(text string, x fix.Fix) (string, bool) {
 	switch {
 	case isImage && !slices.Contains(pulled, tag),
 		!isImage && (x.Kind == fix.KindImage || !tagged.MatchString(text)):
+		return "", false
+	}
+	if strings.Contains(text, "@sha256:") { // the digest is that of the old image
 		return "", false
 	}
 	first := text[at[0][0]:at[0][1]]
