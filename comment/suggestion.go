@@ -253,17 +253,24 @@ var (
 	tagged = lazyregexp.New(`AUDITWHEEL_PLAT|--plat\b|plat[-_]name`)
 )
 
-// wheelBuild matches a step of a workflow that builds a wheel, and nothing else, on the machine
-// itself.
-var wheelBuild = lazyregexp.New(`^(\s*(?:-\s+)?run:\s*)(?:python3?\s+setup\.py\s+bdist_wheel|` +
-	`(?:python3?\s+-m\s+)?pip\s+wheel|` +
-	`(?:python3?\s+-m|pipx\s+run|uv)\s+build\s(?:[^;&|>]*\s)?(?:--wheel|-w))(?:\s[^;&|>]*)?$`)
+// wheelBuild matches a step of a workflow that builds the wheel of the repository on the machine
+// itself and writes it to dist, with what precedes the command, the builder, and its arguments.
+var wheelBuild = lazyregexp.New(`^(\s*(?:-\s+)?run:\s*)(?:python3?\s+)?(setup\.py bdist_wheel|` +
+	`(?:-m )?pip wheel|(?:-m|pipx run|uv) build)((?:\s+(?:\.|--wheel|--no-deps|--no-isolation|-n|` +
+	`--plat-name[ =][\w.]+|(?:--outdir|-o|-w|--wheel-dir|--dist-dir|-d)[ =]dist/?|-w))*)\s*$`)
 
-// inImage replaces a step of a workflow that builds a wheel by one that builds it in an image, with
-// cibuildwheel, for which the command is a variable.
+// inImage replaces a step of a workflow that builds a wheel, and nothing else, by one that builds it
+// in an image, with cibuildwheel, for which the command is a variable.
 func inImage(path, text, variable string) (string, bool) {
 	m := wheelBuild.FindStringSubmatch(text)
 	if m == nil || kindOf(path) != workflowYML || !strings.HasPrefix(variable, "CIBW_") {
+		return "", false
+	}
+	with := strings.Fields(m[3])
+	switch builder := m[2]; {
+	case strings.HasSuffix(builder, "pip wheel") && !slices.Contains(with, "."),
+		strings.HasSuffix(builder, " build") && // without the option, the source distribution too
+			!slices.Contains(with, "--wheel") && !slices.Contains(with, "-w"):
 		return "", false
 	}
 	return m[1] + variable + " pipx run cibuildwheel --output-dir dist", true
