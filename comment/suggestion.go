@@ -259,8 +259,8 @@ var wheelBuild = lazyregexp.New(`^(\s*(?:-\s+)?run:\s*)(?:python3?\s+)?(setup\.p
 	`(?:-m )?pip wheel|(?:-m|pipx run|uv) build)((?:\s+(?:\.|--wheel|--no-deps|--no-isolation|-n|` +
 	`--plat-name[ =][\w.]+|(?:--outdir|-o|-w|--wheel-dir|--dist-dir|-d)[ =]dist/?|-w))*)\s*$`)
 
-// inImage replaces a step of a workflow that builds a wheel, and nothing else, by one that builds it
-// in an image, with cibuildwheel, for which the command is a variable.
+// inImage replaces a step of a workflow that builds a wheel, and nothing else, by one that builds
+// it in an image, with cibuildwheel, for which the command is a variable.
 func inImage(path, text, variable string) (string, bool) {
 	m := wheelBuild.FindStringSubmatch(text)
 	if m == nil || kindOf(path) != workflowYML || !strings.HasPrefix(variable, "CIBW_") {

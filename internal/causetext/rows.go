@@ -245,8 +245,8 @@ func noun(r *analyzer.Report) string {
 	return "wheel"
 }
 
-// About names what a report is about: "warp-lang 1.5.0", "ng 1.2 (5 wheels)", "60 wheels",
-// "libfoo.so", "12 packages". It is "" without artifacts.
+// About names what a report is about: "warp-lang 1.5.0", "ng 1.2 (5 wheels)", "60 wheels", of which
+// some fail "3 of 60 wheels", "libfoo.so", "12 packages". It is "" without artifacts.
 func About(r *analyzer.Report) string {
 	n := len(r.Artifacts)
 	if n == 0 {
@@ -258,11 +258,26 @@ func About(r *analyzer.Report) string {
 	name := path.Base(r.PackageOf(r.Artifacts[0].Path))
 	for _, a := range r.Artifacts[1:] {
 		if path.Base(r.PackageOf(a.Path)) != name {
-			return analyzer.Count(n, noun(r))
+			return failing(r) + analyzer.Count(n, noun(r))
 		}
 	}
 	if n > 1 {
 		name += " (" + analyzer.Count(n, noun(r)) + ")"
 	}
 	return mdsafe.Visible(name)
+}
+
+// failing says how many of several artifacts fail, before what they are called: "3 of "; "" if all
+// or none do.
+func failing(r *analyzer.Report) string {
+	fails := 0
+	for _, row := range Rows(r) {
+		if row.Result == Fails {
+			fails += len(row.Artifacts)
+		}
+	}
+	if fails == 0 || fails == len(r.Artifacts) {
+		return ""
+	}
+	return fmt.Sprintf("%d of ", fails)
 }

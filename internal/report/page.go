@@ -102,7 +102,7 @@ func page(w io.Writer, v *View, id string, style g.Node) error {
 	return complete(w, title, style,
 		h.Header(Rows(
 			h.P(h.Class("tool"), g.Text("compat report")),
-			h.H1(h.Span(h.Class("badge "+string(as)), whole(words)), g.Text(" "), whole(failing(v)+v.Name)),
+			h.H1(h.Span(h.Class("badge "+string(as)), whole(words)), g.Text(" "), whole(v.Name)),
 			lead(v, fresh),
 			about(v),
 			downloads(id),
@@ -381,22 +381,6 @@ func choice(found []causetext.Result) g.Node {
 		options = append(options, option(string(x), string(x), false))
 	}
 	return h.FieldSet(h.Class("choice"), h.Legend(g.Text("Show")), options)
-}
-
-// failing says how many of several artifacts fail, before what they are called: "3 of "; "" if all
-// or none do.
-func failing(v *View) string {
-	fails, all := 0, 0
-	for _, row := range v.Rows {
-		all += len(row.Artifacts)
-		if row.Result == causetext.Fails {
-			fails += len(row.Artifacts)
-		}
-	}
-	if fails == 0 || fails == all {
-		return ""
-	}
-	return fmt.Sprintf("%d of ", fails)
 }
 
 // causeLinks returns links to causes that are given by number; nil if there are none.

@@ -76,7 +76,7 @@ func TestPageOfSeveralCauses(t *testing.T) {
 	r.Targets = []analyzer.Target{{Name: "manylinux_2_17_x86_64", Verdict: analyzer.Incompatible}}
 	page := rendered(t, func(b *bytes.Buffer) error { return Page(b, NewView(r), reportID) })
 	for _, want := range []string{
-		"<title>incompatible: 6 wheels - compat</title>",
+		"<title>incompatible: 5 of 6 wheels - compat</title>",
 		`<p class="lead">Title of 1</p>`,
 		"<dt>Checked on</dt><dd>manylinux2014</dd>",
 		"<p>5 fail, 1 works.</p>",

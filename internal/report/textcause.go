@@ -66,7 +66,8 @@ func (p *textPrinter) block(i int) []textLine {
 		lines := wrap("   "+strings.ToLower(label[:1])+label[1:]+": "+
 			mdsafe.Cut(mdsafe.Visible(message), maxSeen), p.width, "     ")
 		rank := moreEvidenceRank
-		if i == 0 && len(lines) <= 2 { // what people search for
+		// What people search for. Programs print it at the first call, and have other fixes.
+		if i == 0 && len(lines) <= 2 && p.report.Causes[i].Reproduce != nil {
 			rank = placeRank
 		}
 		for j, l := range lines {
