@@ -43,7 +43,7 @@ func (p place) source(in Input) *causetext.Source {
 	if p.line == 0 {
 		return nil
 	}
-	out := &causetext.Source{At: at(p.path, p.line)}
+	out := &causetext.Source{At: p.String()}
 	if all := lines(in.Files[p.path]); p.line <= len(all) {
 		out.Text = shown(all[p.line-1])
 	}
@@ -74,8 +74,8 @@ func shown(line string) string {
 	return line
 }
 
-// at returns a line of a file as it is shown to who does not see it: FILE:LINE.
-func at(file string, line int) string { return fmt.Sprintf("%s:%d", file, line) }
+// String returns the place as it is shown to who does not see it: FILE:LINE.
+func (p place) String() string { return fmt.Sprintf("%s:%d", p.path, p.line) }
 
 func newSources(files map[string]string) *sources {
 	return &sources{files: files, left: maxScanned, found: map[string]place{}}
@@ -104,15 +104,11 @@ func Lines(
 	r *analyzer.Report, files map[string]string,
 ) func(cause int) (file string, line int, edits []causetext.Edit) {
 	v, s := newView(r, nil), newSources(files)
-	changes := editsOf(v, edits(Input{Report: r, Files: files}, v, s))
+	changes := editsOf(edits(Input{Report: r, Files: files}, v, s))
 	return func(cause int) (string, int, []causetext.Edit) {
-		f := v.finding(cause)
-		file, line, ok := declared(f, nil)
-		if !ok {
-			file, line, ok = s.anchor(f)
-		}
+		file, line, ok := s.anchor(v.finding(cause))
 		edits := changes[cause]
-		if !ok || len(edits) > 0 && edits[0].At != at(file, line) {
+		if !ok || len(edits) > 0 && edits[0].At != (place{file, line}).String() {
 			edits = nil
 		}
 		return file, line, edits

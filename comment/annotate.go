@@ -59,7 +59,7 @@ func annotation(in Input, v view, i int, file string, line int) Annotation {
 		lines = append(lines, "Fails on "+strings.Join(c.Fails, ", ")+".")
 	}
 	changes := v.edits[i]
-	if len(changes) > 0 && changes[0].At != at(file, line) {
+	if here := (place{file, line}); len(changes) > 0 && changes[0].At != here.String() {
 		changes = nil // they are elsewhere
 	}
 	var raw []string // the commands for which the lines have no room, and the evidence

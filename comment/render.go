@@ -32,7 +32,7 @@ func Render(in Input) Check {
 	source := newSources(in.Files)
 	s.at = linesOf(in, s, source)
 	all := edits(in, s, source)
-	s.edits = editsOf(s, all)
+	s.edits = editsOf(all)
 	var told int
 	c.Summary, told = summary(in, s)
 	c.Text = details(in, s, told)

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,8 +21,9 @@ type edit struct {
 	place
 	old, new string
 	causes   []int // new causes of the line
-	by       int   // the cause with the fix that edits it
+	by       int   // the first cause with a fix that edits it
 	fix      analyzer.CauseFix
+	changes  map[int][]causetext.Edit // those of the fixes of each cause that edit it
 }
 
 // edits returns the changes of the lines that cause new findings and that a fix can edit.
@@ -54,20 +56,10 @@ func edits(in Input, v view, s *sources) (out []edit) {
 
 // editsOf returns the changes of a line that make fixes of each new cause, by the index of the
 // cause, as far as there are any.
-func editsOf(v view, all []edit) map[int][]causetext.Edit {
+func editsOf(all []edit) map[int][]causetext.Edit {
 	out := map[int][]causetext.Edit{}
 	for _, e := range all {
-		for _, i := range e.causes {
-			if out[i] != nil {
-				continue
-			}
-			for n, x := range v.cause(i).Fixes {
-				if line, ok := editOf(v, i, e.path, e.old, x.Fix); ok {
-					out[i] = append(out[i], causetext.Edit{Fix: n, At: at(e.path, e.line), Old: e.old,
-						New: line, Dropped: dropped(e.place, e.old, line, x.Requirement)})
-				}
-			}
-		}
+		maps.Copy(out, e.changes) // a cause has one line
 	}
 	return out
 }
@@ -93,19 +85,27 @@ func dropped(at place, old, line, requirement string) (limits []string) {
 	return limits
 }
 
-// edited returns the change of a line by the first fix of some causes that edits it.
-func edited(v view, at place, old string, causes []int) (edit, bool) {
+// edited returns the changes of a line by the fixes of some causes, and as its own that of the first
+// one. ok is false if there is none.
+func edited(v view, at place, old string, causes []int) (e edit, ok bool) {
 	if len(old) > maxLine || mdsafe.Lines(old) != old {
 		return edit{}, false
 	}
+	e = edit{place: at, old: old, causes: causes, changes: map[int][]causetext.Edit{}}
 	for _, i := range causes {
-		for _, x := range v.cause(i).Fixes {
-			if line, ok := editOf(v, i, at.path, old, x.Fix); ok {
-				return edit{at, old, line, causes, i, x}, true
+		for n, x := range v.cause(i).Fixes {
+			line, edits := editOf(v, i, at.path, old, x.Fix)
+			if !edits {
+				continue
 			}
+			if !ok {
+				e.new, e.by, e.fix, ok = line, i, x, true
+			}
+			e.changes[i] = append(e.changes[i], causetext.Edit{Fix: n, At: at.String(), Old: old,
+				New: line, Dropped: dropped(at, old, line, x.Requirement)})
 		}
 	}
-	return edit{}, false
+	return e, ok
 }
 
 // review returns the suggestions: one for each edit of a line of the diff.
@@ -138,7 +138,8 @@ func suggestion(v view, e edit) ReviewComment {
 	}
 	c, x := v.cause(e.by), e.fix
 	known := append(causetext.Names(v.report, c), x.Requirement)
-	fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(x.Title.String(), known...), causetext.FixState(c, x))
+	fmt.Fprintf(&b, "%s (%s).", mdsafe.Prose(x.Title.Without(fix.InSources).String(), known...),
+		causetext.EditState(c, x))
 	if len(x.Cost) > 0 {
 		fmt.Fprintf(&b, " Costs: %s.", mdsafe.Prose(
 			strings.TrimSuffix(strings.Join(x.Cost[:min(len(x.Cost), 3)], "; "), "."),

@@ -188,18 +188,7 @@ func (t *Text) costOfTag(x fix.Fix) string {
 	if err != nil {
 		return ""
 	}
-	var fails, works []string
-	for _, d := range reference {
-		p, err := platform.Lookup(d.name, to.Arch)
-		switch {
-		case err != nil || p.Libc != to.Libc || !platform.Older(p.LibcVersion, to.LibcVersion):
-		case !t.includes(p):
-		case slices.Contains(t.cause.Fails, d.title):
-			fails = append(fails, d.title)
-		case slices.Contains(t.cause.Works, d.title):
-			works = append(works, d.title)
-		}
-	}
+	fails, works := t.includes(t.cause.Fails, to), t.includes(t.cause.Works, to)
 	switch {
 	case works == nil && fails == nil:
 		return ""
@@ -214,23 +203,34 @@ func (t *Text) costOfTag(x fix.Fix) string {
 
 // costOfImage is the cost of a build in an older image, with the systems that it does not exclude.
 func (t *Text) costOfImage() string {
-	var keeps []string
-	for _, d := range reference {
-		p, err := platform.Lookup(d.name, platform.Architecture(t.First().Target))
-		if err == nil && slices.Contains(t.cause.Fails, d.title) && t.includes(p) {
-			keeps = append(keeps, d.title)
-		}
+	if t.kind != TooNew || !t.claimed() {
+		return fix.KindImage.Cost()
 	}
-	if t.kind != TooNew || keeps == nil || !t.claimed() {
+	keeps := t.includes(t.cause.Fails, nil)
+	if keeps == nil {
 		return fix.KindImage.Cost()
 	}
 	return fix.KindImage.Cost() + "; choose it to keep " + Listed(keeps, 3, 80, "system")
 }
 
-// includes reports whether pip installs the wheel on a system, by its present tags.
-func (t *Text) includes(system *platform.Platform) bool {
+// includes returns those of some systems on which pip installs the wheel by its present tags, and
+// which are older than a platform; nil = all of them. It is nil if the tags do not say it.
+func (t *Text) includes(systems []string, older *platform.Platform) (out []string) {
 	_, oldest := t.oldestTag()
-	return oldest == nil || !platform.Older(system.LibcVersion, oldest.LibcVersion)
+	if oldest == nil {
+		return nil
+	}
+	for _, d := range reference {
+		if !slices.Contains(systems, d.title) {
+			continue
+		}
+		p, err := platform.Lookup(d.name, oldest.Arch)
+		if err == nil && p.Libc == oldest.Libc && !platform.Older(p.LibcVersion, oldest.LibcVersion) &&
+			(older == nil || platform.Older(p.LibcVersion, older.LibcVersion)) {
+			out = append(out, d.title)
+		}
+	}
+	return out
 }
 
 // macOSTag returns the tag that the first fix which changes tags gives a wheel for macOS:

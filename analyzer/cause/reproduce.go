@@ -150,6 +150,8 @@ func glibcOf(f *result.Finding) string {
 // loader returns the error that shows a finding.
 func (r Rule) loader(f *result.Finding) Loader {
 	switch {
+	case r.Linker: // a loader does not say what a linker says
+		return Silent
 	case f.Raises != "":
 		return Raises
 	case r.Loader != Silent:

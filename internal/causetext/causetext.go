@@ -199,7 +199,7 @@ func markdownFixes(r *analyzer.Report, i int, steps *Steps, edits []Edit) string
 		}
 		made := ""
 		if edit := EditOf(edits, j); edit != nil {
-			x.Title, step.State = x.Title.Without(fix.InSources), tested(r, c, x)
+			x.Title, step.State = x.Title.Without(fix.InSources), EditState(c, x)
 			made = edit.markdown()
 			step.Remark = strings.Replace(step.Remark, step.Build, "", 1) // the edit does that
 			if !NamesWheel(strings.Join(step.Commands, "\n")) {
@@ -481,8 +481,8 @@ func EditOf(edits []Edit, fix int) *Edit {
 	return nil
 }
 
-// tested is FixState for a fix that is shown as an edit, which was not tried itself.
-func tested(r *analyzer.Report, c *analyzer.Cause, x analyzer.CauseFix) string {
+// EditState is FixState for a fix that is shown as an edit, which was not tried itself.
+func EditState(c *analyzer.Cause, x analyzer.CauseFix) string {
 	of := "file"
 	if c.OfBuilder() {
 		of = "wheel"

@@ -268,7 +268,7 @@ func Line(r *analyzer.Report, cause, i int, edits []Edit, command string,
 	step := StepsOf(r, []int{cause}, true).Of(cause, i)
 	edit, state := EditOf(edits, i), FixState(c, x)
 	if edit != nil {
-		x.Title, state = x.Title.Without(fix.InSources), tested(r, c, x)
+		x.Title, state = x.Title.Without(fix.InSources), EditState(c, x)
 	}
 	line := step.Label + " (" + state + "): " + clean(x.Title.String())
 	if edit != nil {
