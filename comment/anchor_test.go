@@ -250,15 +250,19 @@ func TestReviewOnlyOnLinesOfTheDiff(t *testing.T) {
 	for _, c := range []struct {
 		diff Diff
 		want int
-	}{{nil, 0}, {Diff{"pyproject.toml": {{First: 7, Last: 7}}}, 0}, {Diff{"pyproject.toml": {{First: 8, Last: 8}}}, 1},
-		{Diff{"setup.py": {{First: 8, Last: 8}}}, 0}} {
+	}{
+		{nil, 0}, {Diff{"pyproject.toml": {{First: 7, Last: 7}}}, 0},
+		{Diff{"pyproject.toml": {{First: 8, Last: 8}}}, 1},
+		{Diff{"setup.py": {{First: 8, Last: 8}}}, 0},
+	} {
 		if got := Render(Input{Report: r, Files: widget, Diff: c.diff}).Review; len(got) != c.want {
 			t.Errorf("%v: %d review comments, want %d", c.diff, len(got), c.want)
 		}
 	}
 	crlf := maps.Clone(widget)
 	crlf["pyproject.toml"] = strings.ReplaceAll(pyproject, "\n", "\r\n")
-	again := Render(Input{Report: r, Files: crlf, Diff: Diff{"pyproject.toml": {{First: 8, Last: 8}}}}).Review
+	again := Render(Input{Report: r, Files: crlf,
+		Diff: Diff{"pyproject.toml": {{First: 8, Last: 8}}}}).Review
 	if len(again) != 1 || strings.Contains(again[0].Body, "\r") {
 		t.Errorf("with CRLF: %+v", again)
 	}

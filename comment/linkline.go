@@ -8,16 +8,19 @@ import (
 
 var (
 	// libraryFlags match flags that link libraries, and nothing that has a meaning in a build file.
-	libraryFlags = lazyregexp.New(`^(?:-Wl,--no-as-needed )?-l[A-Za-z0-9_+.-]+(?: -l[A-Za-z0-9_+.-]+)*$`)
+	libraryFlags = lazyregexp.New(
+		`^(?:-Wl,--no-as-needed )?-l[A-Za-z0-9_+.-]+(?: -l[A-Za-z0-9_+.-]+)*$`)
 	// cmakeCall matches a whole call of CMake that adds or links a target, with its indentation, the
 	// command, the target, and what else it is called with.
 	cmakeCall = lazyregexp.New(
 		`^(\s*)(add_library|target_link_libraries)\s*\(\s*([A-Za-z0-9_.+-]+)\s+([^\s()][^()]*)\)\s*$`)
-	cmakeKeyword = lazyregexp.New(`\b(?:PUBLIC|PRIVATE|INTERFACE|LINK_\w+|IMPORTED|ALIAS|STATIC|OBJECT)\b`)
+	cmakeKeyword = lazyregexp.New(
+		`\b(?:PUBLIC|PRIVATE|INTERFACE|LINK_\w+|IMPORTED|ALIAS|STATIC|OBJECT)\b`)
 	// linkArgs matches a whole list of what setuptools or Meson passes to the linker, with what
 	// precedes the end of the list, its quote, and the end.
 	linkArgs = lazyregexp.New(
-		`^(.*\b(?:extra_link_args\s*=|link_args\s*:)\s*\[\s*(?:[^\[\]]*(["'])[^\[\]"']*["'])?),?\s*(\].*)$`)
+		`^(.*\b(?:extra_link_args\s*=|link_args\s*:)\s*\[\s*` +
+			`(?:[^\[\]]*(["'])[^\[\]"']*["'])?),?\s*(\].*)$`)
 )
 
 // targetOf returns the target of a call of CMake that links it, whole or not; "" for other lines.

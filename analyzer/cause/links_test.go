@@ -62,7 +62,8 @@ func TestSentences(t *testing.T) {
 		"a library of the system lacks the symbol": {
 			on("manylinux_2_17_x86_64", undefined("libglib-2.0.so.0", "")),
 			"libglib-2.0.so.0 of the system lacks f, which a.so imports",
-			builder + "build with the libglib-2.0.so.0 of the oldest system that it has to run on, or bundle the one that it was built with.",
+			builder + "build with the libglib-2.0.so.0 of the oldest system that it has to run on, " +
+				"or bundle the one that it was built with.",
 		},
 		"a bundled library of which the system has another": {
 			on("manylinux_2_17_x86_64", undefined("libexpat.so.1", "")),

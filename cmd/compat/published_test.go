@@ -110,9 +110,11 @@ func TestCostIfPublished(t *testing.T) {
 	if err := os.WriteFile(given, wheel, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	const published = "the fixed wheel needs a new version or build number, because this one is published"
+	const published = "the fixed wheel needs a new version or build number, because this one is " +
+		"published"
 	for path, want := range map[string]string{
-		given: "if 1.0 is published, the fixed wheel needs a new version or build number", "pypi:widget==1.0": published,
+		given:              "if 1.0 is published, the fixed wheel needs a new version or build number",
+		"pypi:widget==1.0": published,
 	} {
 		code, out, errs := checkWith(t, vars, "--verbose", path)
 		if code != exitIncompatible || !strings.Contains(out, want) {

@@ -55,7 +55,8 @@ func TestPlanOfOneFix(t *testing.T) {
 		r.Causes = append(r.Causes, analyzer.Cause{ID: id, Fixes: []analyzer.CauseFix{{Fix: x}}})
 		r.Plan.Fixes = append(r.Plan.Fixes, result.PlannedFix{Cause: id, Fix: x})
 	}
-	const want = "compat tried the fix of cause 1 on a copy, which removes causes 1 and 2: no error is left."
+	const want = "compat tried the fix of cause 1 on a copy, which removes causes 1 and 2: no error " +
+		"is left."
 	if got := PlanSentence(r); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -26,8 +26,8 @@ const written = "The command writes the corrected wheel to ./fixed."
 
 // one returns a cause with one finding and fixes.
 func one(id string, fixes ...analyzer.CauseFix) analyzer.Cause {
-	return analyzer.Cause{ID: id, Severity: analyzer.Error, New: true, Artifact: "w-1-py3-none-any.whl", Findings: []int{0},
-		Fixes: fixes}
+	return analyzer.Cause{ID: id, Severity: analyzer.Error, New: true,
+		Artifact: "w-1-py3-none-any.whl", Findings: []int{0}, Fixes: fixes}
 }
 
 func offered(title string, command shellword.Line, verified bool) analyzer.CauseFix {
