@@ -85,8 +85,8 @@ func dropped(at place, old, line, requirement string) (limits []string) {
 	return limits
 }
 
-// edited returns the changes of a line by the fixes of some causes, and as its own that of the first
-// one. ok is false if there is none.
+// edited returns the changes of a line by the fixes of some causes, and as its own that of the
+// first one. ok is false if there is none.
 func edited(v view, at place, old string, causes []int) (e edit, ok bool) {
 	if len(old) > maxLine || mdsafe.Lines(old) != old {
 		return edit{}, false
